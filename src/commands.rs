@@ -15,8 +15,8 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::features::{
-    approvals, archive, checkpoints, import, numbers, operations, reference, register, series,
-    statement, tokens,
+    approvals, archive, assignments, by_hand, checkpoints, import, lifecycle, numbers, operations,
+    reference, register, reservations, series, statement, tokens,
 };
 use crate::terminal::settings::SettingsArgs;
 use crate::terminal::{ending, output};
@@ -50,10 +50,21 @@ pub enum Command {
     Ready,
     /// Take a number and print it
     Next(numbers::next_command::NextArgs),
+    /// What is done with reservations
+    #[command(flatten)]
+    Reservation(reservations::command::ReservationCommand),
     /// Print the number that would come next; takes nothing
     Preview(numbers::preview_command::PreviewArgs),
     /// Give a document's number another label; takes nothing
     Revise(register::revise_command::ReviseArgs),
+    /// Void a number, with a reason, and take the one that stands in its place
+    Void(lifecycle::void_command::VoidArgs),
+    /// Note what variables of a number should have been, where the number does not show them
+    Correct(lifecycle::correct_command::CorrectArgs),
+    /// Register a number that was given by hand, with its document and a reason
+    Register(by_hand::command::RegisterArgs),
+    /// Assign a number of a range to a document
+    Assign(assignments::command::AssignArgs),
     /// Read a number back into its parts
     Parse(register::parse_command::ParseArgs),
     /// Save tables of ids and codes, and memberships, from CSV files; list them
@@ -185,11 +196,24 @@ async fn run_command(Cli { settings, command }: Cli) -> anyhow::Result<ExitCode>
         Command::Next(args) => {
             numbers::next_command::run(&settings.prepare_to_migrate("warn")?, args).await
         }
+        Command::Reservation(command) => reservations::command::run(&settings, command).await,
         Command::Preview(args) => {
             numbers::preview_command::run(&settings.prepare("warn")?, args).await
         }
         Command::Revise(args) => {
             register::revise_command::run(&settings.prepare("warn")?, args).await
+        }
+        Command::Void(args) => {
+            lifecycle::void_command::run(&settings.prepare_to_migrate("warn")?, args).await
+        }
+        Command::Correct(args) => {
+            lifecycle::correct_command::run(&settings.prepare("warn")?, args).await
+        }
+        Command::Register(args) => {
+            by_hand::command::run(&settings.prepare_to_migrate("warn")?, args).await
+        }
+        Command::Assign(args) => {
+            assignments::command::run(&settings.prepare_to_migrate("warn")?, args).await
         }
         Command::Parse(args) => {
             register::parse_command::run(&settings.prepare("warn")?, args).await

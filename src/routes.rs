@@ -24,7 +24,8 @@ use utoipa_axum::routes;
 use crate::auth::Act;
 use crate::config::Settings;
 use crate::features::{
-    approvals, exchange, numbers, operations, reference, register, series, statement, tokens,
+    approvals, assignments, by_hand, exchange, lifecycle, numbers, operations, reference, register,
+    reservations, series, statement, tokens,
 };
 use crate::metrics::Metrics;
 use crate::refusals::Refusals;
@@ -66,6 +67,17 @@ table! {
             POST TakeNumbers single Fast(SystemSerial) => exchange::generate_system_serial;
         "/api/v1/serials/interface":
             POST TakeNumbers single Fast(InterfaceSerial) => exchange::generate_interface_serial;
+        "/api/v1/document-numbering/reservations":
+            POST TakeNumbers single Routed => reservations::routes::create_reservation;
+            GET ReadNumbers none Routed => reservations::listing::list_reservations;
+        "/api/v1/document-numbering/reservations/{reservationId}":
+            GET ReadNumbers none Routed => reservations::routes::show_reservation;
+        "/api/v1/document-numbering/reservations/{reservationId}/confirm":
+            POST TakeNumbers single Routed => reservations::routes::confirm_reservation;
+        "/api/v1/document-numbering/reservations/{reservationId}/cancel":
+            POST TakeNumbers single Routed => reservations::routes::cancel_reservation;
+        "/api/v1/document-numbering/reservations/{reservationId}/hand-back":
+            POST TakeNumbers batch Routed => reservations::routes::hand_back_reservation;
         "/api/v1/document-numbering/preview":
             POST Preview single Routed => numbers::preview::preview_number;
         "/api/v1/documents/{documentId}/numbers":
@@ -76,6 +88,14 @@ table! {
             GET ReadNumbers none Routed => register::routes::list_numbers;
         "/api/v1/document-numbering/numbers/{number}":
             GET ReadNumbers none Routed => register::lookups::look_up_number;
+        "/api/v1/document-numbering/numbers/void":
+            POST VoidNumbers single Routed => lifecycle::routes::void_number;
+        "/api/v1/document-numbering/numbers/correct":
+            POST VoidNumbers single Routed => lifecycle::routes::correct_number;
+        "/api/v1/document-numbering/numbers/register":
+            POST VoidNumbers single Routed => by_hand::routes::register_number;
+        "/api/v1/document-numbering/numbers/assign":
+            POST AssignNumbers single Routed => assignments::routes::assign_number;
         "/api/v1/document-numbering/counters":
             GET ReadRegisters none Routed => register::counters::list_counters;
         "/api/v1/document-numbering/statements":

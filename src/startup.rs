@@ -38,10 +38,12 @@ use crate::engine::allocator::Allocator;
 use crate::engine::journal::{self, JournalQueue};
 use crate::engine::node::{
     BACKOFF_MAX, BACKOFF_MIN, Clocks, ClusterHealth, Context, FlightNumbers, Incidents, Isolation,
-    Membership, Permits, PlannedEnds, ProcessSettings, QuorumCheck, RedisHealth,
+    LiveReservations, Membership, Permits, PlannedEnds, ProcessSettings, QuorumCheck, RedisHealth,
     UnjournaledPartitions,
 };
-use crate::engine::reconciler::{Reconciler, settle_behind, sweep, watch_ceilings, watch_config};
+use crate::engine::reconciler::{
+    Reconciler, settle_behind, sweep, sweep_last, sweep_reservations, watch_ceilings, watch_config,
+};
 use crate::engine::sealing::make_checkpoints;
 use crate::engine::sources::Sources;
 use crate::ledger::{Entry, LedgerError, SharedLedger};
@@ -59,6 +61,7 @@ fn tend_the_ledger(context: &Arc<Context>, audit: &AuditSettings) -> anyhow::Res
     let mut tasks = vec![
         settle_behind(Arc::clone(context)),
         sweep(Arc::clone(context)),
+        sweep_reservations(Arc::clone(context)),
         Clocks::start(Arc::clone(context)),
     ];
     if let Some(key) = audit.read_key()? {
@@ -208,6 +211,7 @@ impl Service {
             journal: queue,
             membership: joined.1,
             metrics: metrics.clone(),
+            reservations: LiveReservations::default(),
             eager: mode == Mode::Serve,
             unjournaled: UnjournaledPartitions::new(mode == Mode::Serve),
             flights: FlightNumbers::default(),
@@ -266,8 +270,9 @@ impl Service {
         self.is_stopping.store(true, Ordering::Release);
     }
 
-    /// Refuses new requests, lets the waiting ones finish, drains the journal, leaves the ledger:
-    /// all within `allocator.stop_max`, whichever store is silent.
+    /// Refuses new requests, lets the waiting ones finish, drains the journal, journals what its
+    /// callers have confirmed, leaves the ledger: all within `allocator.stop_max`, whichever store
+    /// is silent.
     ///
     /// # Errors
     /// When records could not be journaled in time, or the ledger cannot be reached: then the node
@@ -289,6 +294,7 @@ impl Service {
                 tracing::warn!("a background loop does not end in time");
             }
         }
+        sweep_last(&self.context, by).await;
         if let Some(redis) = &self.context.redis {
             // The farewell is optional: a failure changes nothing.
             let _ = timeout_at(by, redis.stop()).await;

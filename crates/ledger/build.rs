@@ -1,5 +1,5 @@
 //! Rebuilds when a migration changes: `migrate!` embeds the files at compile time.
 
 fn main() {
-    println!("cargo::rerun-if-changed=../migrations");
+    println!("cargo::rerun-if-changed=../../migrations");
 }

@@ -22,6 +22,10 @@ from unnest(array['numerator_owner', 'numerator_writer', 'numerator_archiver',
     'numerator_auditor', 'numerator_backup']) as name
 where not exists (select 1 from pg_roles where rolname = name) \gexec
 
+-- Granted to the users of callers whose tables are in the ledger's database; nobody logs in as it.
+select 'create role numerator_confirmer nologin'
+where not exists (select 1 from pg_roles where rolname = 'numerator_confirmer') \gexec
+
 select format('alter role %I password %L', name, password)
 from (values ('numerator_owner', :'owner'), ('numerator_writer', :'writer'),
     ('numerator_archiver', :'archiver'), ('numerator_auditor', :'auditor'),

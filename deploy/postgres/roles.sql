@@ -4,6 +4,7 @@
 --   numerator_archiver  also runs `numerator archive`
 --   numerator_auditor   reads all except the hashes of secrets
 --   numerator_backup    reads all that pg_dump needs
+--   numerator_confirmer confirms and cancels reservations in transactions of its own; no table
 --
 -- None can remove the triggers that protect the record. create.sql creates the roles, their owner
 -- and a database, once, as a superuser.
@@ -98,6 +99,8 @@ begin
     for it in select * from (values
         ('archive_file', '', 'files are the archiver''s'),
         ('archived_number', '', 'files are the archiver''s'),
+        ('assignment', 'insert', 'a number of a range has one document'),
+        ('block_number', 'insert', 'texts of live blocks: a trigger removes them with their block'),
         ('change_request', 'insert, update (state, decided_by, decided_at_us, decision_reason, '
             'step, stood_at, stood_on, dated_later, requested_identity, requested_person, '
             'decided_identity, decided_person)', 'asked for and answered once: a trigger'),
@@ -110,14 +113,14 @@ begin
         ('collision', 'insert, update (acknowledged_at_us, acknowledged_by, acknowledged_reason)',
             'a duplicate stays; that it is explained is added'),
         ('counter', 'insert, update (epoch, start_value, taken, ceiling, step, journaled, '
-            'seeded_by, seeded_at_us)',
+            'returned, reissued, left_behind, seeded_by, seeded_at_us)',
             'numbers are taken; what it counts, and from where, stays'),
         ('deployment', 'insert, update (idempotency_window_ms, own_series_at_us)',
             'set up once; its row is a lock'),
         ('event', 'insert', 'what happened stays'),
-        ('gap', 'insert, update (first_value, last_value), delete',
-            'a number that turns up after all leaves the register; verify misses what is in '
-            'neither'),
+        ('gap', 'insert, update (first_value, last_value, reason, noted_at_us), delete',
+            'a number that turns up after all leaves the register; returned values are spent where '
+            'a counter goes on above them; verify misses what is in neither'),
         ('incarnation', 'insert, update', 'what all processes agree on'),
         ('incarnation_line', 'insert, update (replaced_at_us)', 'incarnations stay'),
         ('inquest', 'insert, delete', 'one at a time, of a ledger that went back'),
@@ -134,6 +137,7 @@ begin
         ('journal_rejected', 'insert, update (acknowledged_at_us, acknowledged_by, '
             'acknowledged_reason), delete',
             'a record that is journaled after all leaves it; verify misses what is in neither'),
+        ('life', 'insert', 'what became of a number stays'),
         ('membership', 'insert, update (active)', 'reference data: stays, and is switched'),
         ('node', 'insert, update, delete', 'heartbeats; swept long after the process ended'),
         ('participant', 'insert, update (state, changed_at_us), delete',
@@ -143,6 +147,8 @@ begin
         ('reference_code', 'insert, update (reference_id)',
             'a code stays its row''s: the conflict is read by an update'),
         ('reference_row', 'insert, update (code, name, active)', 'reference data is renamed'),
+        ('reservation', 'insert, update (state, changed_at_us, changed_by, reason), delete',
+            'confirmed or cancelled once; what ends goes to `life` or the journal'),
         ('revision', 'insert', 'a label is given once'),
         ('serial_event', 'insert', 'what happened stays'),
         ('series', 'insert, update (code, partition, active_version, used_since, removed_at_us)',
@@ -186,6 +192,14 @@ begin
         execute format('grant insert, delete on table %I.archived_number to %s', ledger, archiver);
         execute format('grant execute on function %I.make_room(bigint, bigint, bigint) to %s',
             ledger, archiver);
+    end if;
+
+    -- Callers whose tables are in this database: the id of a reservation is the right to it.
+    if exists (select from pg_roles where rolname = 'numerator_confirmer')
+        and to_regprocedure(format('%I.confirm(uuid, text)', ledger)) is not null then
+        execute format('grant usage on schema %I to numerator_confirmer', ledger);
+        execute format('grant execute on function %1$I.confirm(uuid, text), '
+            '%1$I.cancel(uuid, text) to numerator_confirmer', ledger);
     end if;
 
     if pg_has_role((select nspowner from pg_namespace where nspname = ledger), 'usage') then

@@ -7,7 +7,7 @@ use numerator_runtime::actor::{JWT_NAME_PREFIX, identity_of};
 use crate::auth::rate::RequestRate;
 use crate::auth::scope::Scope;
 use crate::auth::{Act, Role, Roles, Whose};
-use crate::ledger::{CodesWithin, RowVisibility};
+use crate::ledger::{CodesWithin, JournalRow, RowVisibility};
 
 /// The identity of callers where no authentication is required.
 pub const LOCAL_USER: &str = "local";
@@ -90,7 +90,20 @@ impl Identity {
         }
     }
 
-    /// The same for the ledger, which leaves the others out of what it searches.
+    /// The same of a row of the journal.
+    #[must_use]
+    pub fn sees_row(&self, row: &JournalRow) -> bool {
+        let record = &row.entry.record;
+        self.sees_number(&record.user_id, &row.series, record.project.as_deref())
+    }
+
+    /// Whether it may see every number: then it may also learn what is elsewhere.
+    #[must_use]
+    pub fn sees_everything(&self) -> bool {
+        self.scope.is_everything() && self.may(Act::ReadNumbers) == Some(Whose::Any)
+    }
+
+    /// The numbers that it may see, for the ledger, which leaves the others out of its searches.
     #[must_use]
     pub fn row_visibility(&self) -> RowVisibility {
         let own = || Some(Arc::clone(&self.name));
@@ -198,7 +211,8 @@ mod tests {
         let let_in = LetIn::FormerSecret;
         let former = Identity { let_in, ..Identity::local(LOCAL_USER, 1) };
         for act in Act::ALL {
-            let manages = ["change", "manage", "reset"].iter().any(|it| act.name().starts_with(it));
+            let manages =
+                ["change", "manage", "reset", "void"].iter().any(|it| act.name().starts_with(it));
             assert_eq!(former.may(act).is_none(), manages, "{}", act.name());
         }
     }

@@ -16,12 +16,21 @@ pub enum Role {
     Auditor,
     /// Reads what the service noted of itself; no numbers.
     Operator,
+    /// Voids and corrects issued numbers, registers those given by hand, and reads them; takes
+    /// none.
+    Registrar,
 }
 
 impl Role {
     /// Every role.
-    pub const ALL: [Role; 5] =
-        [Role::Caller, Role::ProjectAdmin, Role::SuperAdmin, Role::Auditor, Role::Operator];
+    pub const ALL: [Role; 6] = [
+        Role::Caller,
+        Role::ProjectAdmin,
+        Role::SuperAdmin,
+        Role::Auditor,
+        Role::Operator,
+        Role::Registrar,
+    ];
 
     /// The word for it in settings, commands and answers.
     #[must_use]
@@ -32,6 +41,7 @@ impl Role {
             Role::SuperAdmin => "super-admin",
             Role::Auditor => "auditor",
             Role::Operator => "operator",
+            Role::Registrar => "registrar",
         }
     }
 
@@ -45,11 +55,12 @@ impl Role {
     #[must_use]
     pub const fn may(self, act: Act) -> Option<Whose> {
         use Act::{
-            AnswerForChanges, ChangeReference, ChangeSeries, ManageTokens, Preview, ReadEvents,
-            ReadNumbers, ReadReference, ReadRegisters, ReadSeries, TakeNumbers,
+            AnswerForChanges, AssignNumbers, ChangeReference, ChangeSeries, ManageTokens, Preview,
+            ReadEvents, ReadNumbers, ReadReference, ReadRegisters, ReadSeries, TakeNumbers,
+            VoidNumbers,
         };
         match (self, act) {
-            (Role::Caller, TakeNumbers | ReadNumbers) => Some(Whose::Own),
+            (Role::Caller, TakeNumbers | ReadNumbers | AssignNumbers) => Some(Whose::Own),
             (Role::Caller, Preview | ReadSeries) => Some(Whose::Any),
             (
                 Role::ProjectAdmin,
@@ -65,6 +76,10 @@ impl Role {
                 Preview | ReadNumbers | ReadSeries | ReadRegisters | ReadReference | ReadEvents,
             ) => Some(Whose::Any),
             (Role::Operator, ReadEvents) => Some(Whose::Any),
+            (
+                Role::Registrar,
+                ReadNumbers | ReadSeries | ReadRegisters | VoidNumbers | AssignNumbers,
+            ) => Some(Whose::Any),
             _ => None,
         }
     }
@@ -101,11 +116,15 @@ pub enum Act {
     ManageTokens,
     /// Asks for changes that two people answer for, and approves those of others.
     AnswerForChanges,
+    /// Voids issued numbers, corrects what they do not show, and registers those given by hand.
+    VoidNumbers,
+    /// Assigns numbers of ranges to documents.
+    AssignNumbers,
 }
 
 impl Act {
     /// Every act.
-    pub const ALL: [Act; 11] = [
+    pub const ALL: [Act; 13] = [
         Act::TakeNumbers,
         Act::Preview,
         Act::ReadNumbers,
@@ -117,19 +136,26 @@ impl Act {
         Act::ChangeReference,
         Act::ManageTokens,
         Act::AnswerForChanges,
+        Act::VoidNumbers,
+        Act::AssignNumbers,
     ];
 
-    /// Whether it counts against the rate limit: what takes numbers, or tries to.
+    /// Whether it counts against the rate limit: what takes numbers, or tries to, and what notes
+    /// something of them.
     #[must_use]
     pub const fn is_limited(self) -> bool {
-        matches!(self, Act::TakeNumbers | Act::Preview)
+        matches!(self, Act::TakeNumbers | Act::Preview | Act::VoidNumbers | Act::AssignNumbers)
     }
 
-    /// Whether it changes what others live with: series, tables, tokens, counters.
+    /// Whether it changes what others live with: series, tables, tokens, counters, and the numbers
+    /// of all callers.
     #[must_use]
     pub const fn manages(self) -> bool {
-        use Act::{AnswerForChanges, ChangeReference, ChangeSeries, ManageTokens};
-        matches!(self, ChangeSeries | ChangeReference | ManageTokens | AnswerForChanges)
+        use Act::{AnswerForChanges, ChangeReference, ChangeSeries, ManageTokens, VoidNumbers};
+        matches!(
+            self,
+            ChangeSeries | ChangeReference | ManageTokens | AnswerForChanges | VoidNumbers
+        )
     }
 
     /// Its name, for people.
@@ -147,6 +173,8 @@ impl Act {
             Act::ChangeReference => "change reference data",
             Act::ManageTokens => "manage tokens",
             Act::AnswerForChanges => "reset counters",
+            Act::VoidNumbers => "void, correct and register numbers",
+            Act::AssignNumbers => "assign numbers of ranges",
         }
     }
 }

@@ -16,7 +16,7 @@ use super::tokens::{asks_for_tokens, tokens};
 use super::{BUILT_IN, LogSettings, SeriesSource, Settings, TraceSettings};
 use crate::auth::limits::LimitSettings;
 use crate::engine::journal::JournalSettings;
-use crate::engine::node::{ProcessSettings, SnowflakeSettings, SweepSettings};
+use crate::engine::node::{ProcessSettings, ReservationSettings, SnowflakeSettings, SweepSettings};
 use crate::ledger::{LedgerSettings, Migrate};
 use crate::redis::{RedisSettings, unencrypted};
 use crate::telemetry::gauges::GaugeSettings;
@@ -235,6 +235,11 @@ fn issuing(layer: &Layer) -> ProcessSettings {
         retry_delay: layer.retry.delay.0,
         snowflake: SnowflakeSettings { lease: layer.snowflake.lease.0 },
         sweep: sweep(&layer.sweep, idempotency_window.max(node_ttl * 10)),
+        reservations: ReservationSettings {
+            ttl: layer.reservations.ttl.0.min(layer.reservations.ttl_max.0),
+            ttl_max: layer.reservations.ttl_max.0,
+            live_max: layer.reservations.live_max,
+        },
         stop_max: allocator.stop_max.0,
         time_limit: layer.http.time_limit.0,
     }

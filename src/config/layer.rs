@@ -22,8 +22,8 @@ use crate::ledger::{LedgerSettings, Migrate};
 
 pub(super) use audit_trail::{Archive, Audit, Log, Metrics, Trace};
 pub(super) use engine::{
-    Allocator, Ceiling, Idempotency, Journal, Node, RECORDS_MAX_MAX, Recovery, Retry, Series,
-    Snowflake, Sweep,
+    Allocator, Ceiling, Idempotency, Journal, Node, RECORDS_MAX_MAX, Recovery, Reservations, Retry,
+    Series, Snowflake, Sweep,
 };
 pub(super) use http::Http;
 pub(super) use principals::{Approval, Auth, Jwt, Limits};
@@ -96,6 +96,7 @@ layer! {
     ceiling: Ceiling,
     recovery: Recovery,
     sweep: Sweep,
+    reservations: Reservations,
     journal: Journal,
     retry: Retry,
     log: Log,

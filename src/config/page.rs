@@ -76,8 +76,8 @@ const ALTERNATIVES: [&str; 2] = ["auth.jwt.key_file", "auth.jwt.jwks_file"];
 const SOURCE: &str = "erp";
 const TABLE: &str = "sites";
 
-/// More settings than an operator reads.
-const SETTINGS_MAX: usize = 60;
+/// More settings than an operator reads; the last three of them bound reservations.
+const SETTINGS_MAX: usize = 63;
 
 /// Longest cell of a table of the page.
 const CELL_CHARS_MAX: usize = 200;

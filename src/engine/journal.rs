@@ -42,7 +42,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::clock::SharedClock;
-use crate::ledger::{Entry, SharedLedger};
+use crate::ledger::{Entry, RECORDS_KEPT, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 use crate::task::{Stop, Task, until};
@@ -58,7 +58,7 @@ use writing::Manner;
 const GATHER_PERIOD: Duration = Duration::from_millis(20);
 
 /// How long a record stays in memory once it is committed.
-const KEEP: Duration = Duration::from_secs(60);
+const KEEP: Duration = RECORDS_KEPT;
 
 /// Rows in one transaction: with fewer the ledger takes less, with more each number waits longer
 /// for its batch.

@@ -5,4 +5,5 @@ pub mod output;
 pub(crate) mod ownership;
 pub(crate) mod session;
 pub mod settings;
+pub mod user;
 pub(crate) mod words;

@@ -61,6 +61,9 @@ pub(crate) fn reason(reason: GapReason) -> &'static str {
         GapReason::Collided => "collided",
         GapReason::BeforeImport => "before-import",
         GapReason::Skipped => "skipped",
+        GapReason::Returned => "returned",
+        GapReason::Cancelled => "cancelled",
+        GapReason::Expired => "expired",
     }
 }
 

@@ -145,6 +145,16 @@ impl Problem {
         Problem { state: Some(Box::new(state)), ..self }
     }
 
+    /// The same problem of a call that may have taken a number.
+    pub(crate) fn maybe_taken(self) -> Self {
+        Problem { number_taken: NumberTaken::Maybe, ..self }
+    }
+
+    /// The same problem, which names a number of its document.
+    pub(crate) fn naming(self, number: String) -> Self {
+        Problem { document_number: Some(number), ..self }
+    }
+
     /// The problem of a call that writes: it states if its outcome is unknown.
     pub(crate) fn of_write(error: LedgerError) -> Self {
         let maybe = error.maybe_written();
@@ -286,7 +296,8 @@ pub struct ProblemBody {
     /// The field at fault, such as `context.REV`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The number that the document has already (`document-already-numbered`).
+    /// The number that the document has already (`document-already-numbered`), or that is reserved
+    /// for it (`document-reserved`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document_number: Option<String>,
     /// How the serial stands that was refused (`/api/v1/serials/…`).
@@ -322,6 +333,9 @@ impl From<&AllocError> for Problem {
             AllocError::Field { field, reason } => Problem::field(*field, reason.clone()),
             AllocError::DocumentNumbered { number } => {
                 Problem { document_number: number.clone(), ..told(Slug::DocumentAlreadyNumbered) }
+            }
+            AllocError::DocumentReserved { number } => {
+                Problem { document_number: number.clone(), ..told(Slug::DocumentReserved) }
             }
             AllocError::DocumentArchived { .. } => told(Slug::DocumentArchived),
             AllocError::KeyReused => Problem {

@@ -5,8 +5,8 @@ use numbering::{Beyond, SeriesDefinition};
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::problem::{Problem, Slug};
+use crate::auth::Shared;
 use crate::auth::scope::Scope;
-use crate::auth::{Act, Shared, Whose};
 use crate::engine::allocator::Catalog;
 use crate::ledger::{JournalRow, SeriesVersion};
 use crate::web::middleware::Caller;
@@ -14,13 +14,12 @@ use crate::web::middleware::Caller;
 impl Caller {
     /// Whether it is shown a row of the journal.
     pub(crate) fn sees(&self, row: &JournalRow) -> bool {
-        let record = &row.entry.record;
-        self.identity.sees_number(&record.user_id, &row.series, record.project.as_deref())
+        self.identity.sees_row(row)
     }
 
     /// Whether it is shown every number: then it may also learn what is elsewhere.
     pub(crate) fn sees_everything(&self) -> bool {
-        self.scope().is_everything() && self.identity.may(Act::ReadNumbers) == Some(Whose::Any)
+        self.identity.sees_everything()
     }
 
     /// Whether it is shown a series.

@@ -8,7 +8,15 @@ pub(super) fn dashboard() -> Dashboard {
         uid: "numerator-ledger",
         title: "numerator: ledger and journal",
         description: "Whether numbers get into the ledger, and how long issuing lasts without it.",
-        rows: vec![journal(), ledger(), ceilings(), clocks(), tokens(), checkpoints()],
+        rows: vec![
+            journal(),
+            ledger(),
+            ceilings(),
+            clocks(),
+            tokens(),
+            checkpoints(),
+            reservations(),
+        ],
     }
 }
 
@@ -251,4 +259,35 @@ fn checkpoints() -> Row {
          found. No line where none has it.",
     );
     Row { title: "Under seal", panels: vec![panel.see("no-checkpoint-is-made")] }
+}
+
+/// Reservations that were swept.
+const ENDED: &str = "numerator_reservations_ended_total";
+
+fn reservations() -> Row {
+    let panels = vec![
+        Panel::lines(
+            "Reservations",
+            "short",
+            vec![
+                (gauge("max", "state", "numerator_reservations"), "{{state}}"),
+                (increase("act", ENDED, "$__rate_interval"), "{{act}}"),
+            ],
+            "Live reservations by state, and what became of those that were swept.",
+        )
+        .see("a-reservation-stands-still"),
+        Panel::lines(
+            "Age of reservations",
+            "s",
+            vec![
+                (gauge("max", "", "numerator_reservation_confirmed_age_seconds"), "confirmed"),
+                (gauge("max", "", "numerator_reservation_over_age_seconds"), "over"),
+            ],
+            "For how long the oldest confirmed one waits for the journal, and since when the time \
+             of the oldest is over that is still held.",
+        )
+        .above(&[(60.0, "orange"), (900.0, "red")])
+        .see("a-reservation-stands-still"),
+    ];
+    Row { title: "Reservations", panels }
 }

@@ -4,6 +4,7 @@
 //! stopping process) is not examined.
 
 mod calls;
+mod reservations;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,8 @@ const JOURNALED_MAX: Duration = Duration::from_secs(10);
 /// Headers of the connection and of the body itself.
 const OF_TRANSPORT: [&str; 4] = ["content-length", "content-type", "date", "transfer-encoding"];
 
-/// A series that keeps chronology, for what two people answer for.
+/// A series that keeps chronology, for what two people answer for, one that keeps a note, and one
+/// that takes numbers by hand.
 const BOOK: &str = r#"
 [[series]]
 code = "BOOK"
@@ -34,6 +36,31 @@ serials = [{ reset = "year" }]
 policy = "gapless"
 chronology = true
 document_date = { past = "5y", future = "10y" }
+
+[[series]]
+code = "NOTED"
+name = "Noted"
+template = "NOTED-{SEQ:4}"
+serves = { types = ["NOTED"] }
+serials = [{ counter = ["type"] }]
+variables = { NOTE = {} }
+
+[[series]]
+code = "DRAW"
+name = "Drawings"
+template = "DRAW-{SEQ:4}"
+serves = { types = ["DRAW"] }
+serials = [{}]
+policy = "gapless"
+by_hand = true
+
+[[series]]
+code = "HELD"
+name = "Held"
+template = "HELD-{SEQ:4}"
+policy = "gapless"
+serves = { types = ["INVOICE"] }
+serials = [{ counter = ["type"] }]
 "#;
 
 /// A service under test, and its description.
@@ -57,7 +84,7 @@ impl Scene {
         std::fs::write(&file, BOOK).unwrap();
         deployment.apply(&[file]);
         let mut tokens = BTreeMap::new();
-        let every = "roles = [\"caller\", \"super-admin\", \"operator\"]";
+        let every = "roles = [\"caller\", \"super-admin\", \"operator\", \"registrar\"]";
         let service = "requests_per_minute = 100000\nspeaks_for_people = true";
         for (name, lines) in [("anna", every), ("bob", every), ("desk", service), ("plain", "")] {
             let made = deployment.ok(&["token", "create", name, "--for-settings", "--json"]);
@@ -204,6 +231,8 @@ async fn every_route_answers_as_it_describes_itself_header_by_header_and_word_by
     calls::others(&mut scene).await;
     calls::numbers(&mut scene).await;
     calls::looks(&mut scene).await;
+    calls::lives(&mut scene).await;
+    reservations::all(&mut scene).await;
     calls::serials(&mut scene).await;
     calls::configs(&mut scene).await;
     calls::config_changes(&mut scene).await;

@@ -43,7 +43,7 @@ const OBSERVERS: [(&str, &str, Hidden); 14] = [
     ("audit-ps", AUDITOR_OF_BOTH, Hidden::Everything),
     (
         "all-p",
-        "roles = [\"caller\", \"auditor\", \"operator\"]\nprojects = [\"P1\"]",
+        "roles = [\"caller\", \"auditor\", \"operator\", \"registrar\"]\nprojects = [\"P1\"]",
         Hidden::Everything,
     ),
     ("operate-p", "roles = [\"operator\"]\nprojects = [\"P1\"]", Hidden::Everything),

@@ -1,5 +1,4 @@
-//! What every ledger must keep, on each engine. Each case is a test, with a file of its own on
-//! SQLite, and on PostgreSQL with a database of its own on a server that tests share.
+//! What every ledger must keep, on each engine: each case is a test on a database of its own.
 
 #[macro_use]
 mod engines;
@@ -9,10 +8,12 @@ mod adoption;
 mod agreeing;
 mod archives;
 mod aside;
+mod assignments;
 mod audited;
 mod audits;
 mod beside;
 mod blinded;
+mod by_hand;
 mod ceilings;
 mod changes;
 mod counter_lists;
@@ -23,6 +24,7 @@ mod import_meetings;
 mod imports;
 mod incarnations;
 mod journal;
+mod lives;
 mod lookups;
 mod moves;
 mod names;
@@ -33,6 +35,7 @@ mod proofs;
 mod quorum_checks;
 mod races;
 mod references;
+mod reservations;
 mod restored;
 mod sealed;
 mod seals;

@@ -7,6 +7,7 @@ mod gaps;
 mod late;
 mod looks;
 mod reconciles;
+mod reserved;
 mod watching;
 
 use numerator::ledger::{Partition, SharedLedger};

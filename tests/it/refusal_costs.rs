@@ -16,7 +16,7 @@ use testkit::service::Service;
 use crate::deployment::Deployment;
 use dear::{DOCUMENTS, documents};
 
-/// Longest that `/healthz` may take meanwhile.
+/// Longest that `/healthz` may take meanwhile, over what an idle service takes beside it.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// How often it is tried: the machine may be busy with something else, but not each time.
@@ -27,7 +27,7 @@ const HINTS_MAX: usize = 10;
 
 /// By constant words, without a search: they cost what those of `external-unavailable` do, or what
 /// that of the neighbouring kind does.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 19] = [
     "database-connection",
     "lock-timeout",
     "series-changed",
@@ -47,6 +47,7 @@ const WORDS: [&str; 18] = [
     "checks-full",
     // `document-already-numbered`: by the same question of the ledger.
     "document-archived",
+    "document-reserved",
     // `template-ambiguous`: by the same refusal of the ledger.
     "external-number-taken",
     // `unknown-type`: by the same choice, and two codes; a save distinguishes series.
@@ -58,7 +59,7 @@ const OVER_LIMIT: &str = "too-many-requests";
 
 /// Those that no document of a batch has: they are of the call, before any document of it is read,
 /// or of calls that take no numbers.
-const OF_OTHER_CALLS: [&str; 33] = [
+const OF_OTHER_CALLS: [&str; 51] = [
     "invalid-host",
     "unauthenticated",
     "host-not-allowed",
@@ -86,6 +87,24 @@ const OF_OTHER_CALLS: [&str; 33] = [
     "code-taken",
     "series-in-use",
     "revisions-exhausted",
+    "number-voided",
+    "not-voided",
+    "already-replaced",
+    "number-archived",
+    "number-reserved",
+    "number-collided",
+    "number-taken",
+    "reservation-not-found",
+    "reservation-confirmed",
+    "is-a-block",
+    "reservation-handed-back",
+    "other-document",
+    "reservation-expired",
+    "reservation-cancelled",
+    "reservation-lost",
+    "older-process",
+    "series-unread",
+    "reservations-full",
     "interface-serial-repeated",
     "state-unknown",
     "already-processed",
@@ -96,8 +115,10 @@ const OF_OTHER_CALLS: [&str; 33] = [
 
 /// A service and everything that makes its refusals expensive.
 struct Stand {
-    _deployment: Deployment,
+    _deployments: [Deployment; 2],
     service: Service,
+    /// Asked by nobody else: its answers wait for the machine alone.
+    idle: Service,
     client: Client,
 }
 
@@ -108,6 +129,19 @@ struct Dear {
 }
 
 impl Stand {
+    fn of(deployment: Deployment, client: Client) -> Self {
+        let other = Deployment::embedded();
+        let (service, idle) = (deployment.serve(), other.serve());
+        Stand { _deployments: [deployment, other], service, idle, client }
+    }
+
+    /// How much longer than the idle service the asked one lets a probe wait, meanwhile.
+    async fn excess<T>(&self, meanwhile: impl Future<Output = T>) -> (Duration, T) {
+        let (asked, idle) = (Probe::start(&self.service), Probe::start(&self.idle));
+        let outcome = meanwhile.await;
+        (asked.longest().await.saturating_sub(idle.longest().await), outcome)
+    }
+
     /// Sends a batch; the problem of each document, or nothing.
     async fn batch(&self, documents: &[String], key: Option<&str>) -> Vec<Value> {
         let body = format!("{{\"documents\":[{}]}}", documents.join(","));
@@ -159,15 +193,18 @@ impl Probe {
     }
 }
 
-/// Sends the most expensive refusals of a kind; returns the longest wait of a probe meanwhile.
+/// Sends the most expensive refusals of a kind; returns how much longer a probe waits meanwhile.
 async fn longest_wait(stand: &Stand, slug: &str, attempt: usize) -> Duration {
     let Dear { documents, key } = stand.dearest(slug, attempt).await;
     assert_eq!(documents.len(), DOCUMENTS);
-    let probe = Probe::start(&stand.service);
     let began = Instant::now();
-    let problems = stand.batch(&documents, key).await;
+    let (waited, problems) = stand.excess(stand.batch(&documents, key)).await;
     let took = began.elapsed();
-    let waited = probe.longest().await;
+    // A ledger that does not answer on a busy machine is a try that failed, and no other refusal.
+    if problems.iter().any(|problem| problem["code"] == "database-connection") {
+        println!("{slug}: the ledger did not answer, the batch {took:?}");
+        return 2 * WAIT_MAX;
+    }
     // A source has this many places for one caller.
     let is_other = |problem: &&Value| {
         problem["code"] != slug
@@ -175,7 +212,7 @@ async fn longest_wait(stand: &Stand, slug: &str, attempt: usize) -> Duration {
     };
     assert_eq!(problems.iter().find(is_other), None, "{slug}");
     assert!(problems.iter().any(|problem| problem["code"] == slug), "{slug}");
-    println!("{slug}: /healthz at most {waited:?}, the batch {took:?}");
+    println!("{slug}: /healthz at most {waited:?} longer, the batch {took:?}");
     waited
 }
 
@@ -193,7 +230,8 @@ async fn shortest(wait: impl AsyncFn(usize) -> Duration) -> Duration {
 }
 
 /// Goal: one caller's refusals delay no other caller's answer. Method: the most expensive refusal
-/// of each kind, a thousand in a batch, next to a probe. A kind that no list here has fails it.
+/// of each kind, a thousand in a batch, next to a probe, and one of an idle service. A kind
+/// that no list here has fails it.
 /// What it does not show: other load, and what refusals cost the refused caller.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_thousand_of_the_dearest_refusals_of_each_kind_keep_no_probe_waiting() {
@@ -205,7 +243,7 @@ async fn a_thousand_of_the_dearest_refusals_of_each_kind_keep_no_probe_waiting()
         }
         let shortest = shortest(async |attempt| longest_wait(&stand, slug, attempt).await).await;
         if shortest >= WAIT_MAX {
-            too_long.push(format!("{slug}: /healthz took {shortest:?}"));
+            too_long.push(format!("{slug}: /healthz took {shortest:?} longer"));
         }
     }
     assert!(too_long.is_empty(), "{too_long:#?}");
@@ -219,27 +257,24 @@ async fn a_thousand_documents_over_a_limit_keep_no_probe_waiting() {
     let mut deployment = Deployment::embedded();
     deployment.extra = "[auth]\nmode = \"on\"\n[limits]\nuser_per_minute = 1\n".into();
     let token = deployment.ok(&["token", "create", "erp", "--speaks-for-people"]);
-    let service = deployment.serve();
     let mut headers = HeaderMap::new();
     headers.insert("authorization", format!("Bearer {}", token.trim()).parse().unwrap());
     headers.insert("on-behalf-of", "ann".parse().unwrap());
     let client = testkit::client_builder().default_headers(headers).build().unwrap();
-    let stand = Stand { _deployment: deployment, service, client };
+    let stand = Stand::of(deployment, client);
     let documents = documents(&json!({ "type": "SPO", "date": "2024-01-22" }));
     stand.take(&documents[..1], None).await;
     let wait = async |_| {
-        let probe = Probe::start(&stand.service);
-        let problems = stand.batch(&documents, None).await;
-        let waited = probe.longest().await;
+        let (waited, problems) = stand.excess(stand.batch(&documents, None)).await;
         assert_eq!(problems[0], Value::Null, "it has its number");
         // One more is admitted with each minute.
         let refused = problems.iter().filter(|problem| problem["code"] == OVER_LIMIT).count();
         assert!(refused > DOCUMENTS - 10, "{refused}");
-        println!("{OVER_LIMIT}: /healthz at most {waited:?}");
+        println!("{OVER_LIMIT}: /healthz at most {waited:?} longer");
         waited
     };
     let shortest = shortest(wait).await;
-    assert!(shortest < WAIT_MAX, "/healthz took {shortest:?}");
+    assert!(shortest < WAIT_MAX, "/healthz took {shortest:?} longer");
     assert!(stand.service.terminate());
 }
 
@@ -251,8 +286,7 @@ async fn of_a_batch_the_first_ten_refusals_say_what_would_have_been_right() {
     let file = deployment.path("values.toml");
     std::fs::write(&file, dear::series("VALUES", "{V}-{SEQ:3}", "\"VALUES\"", more)).unwrap();
     deployment.apply(&[file]);
-    let service = deployment.serve();
-    let stand = Stand { _deployment: deployment, service, client: testkit::client() };
+    let stand = Stand::of(deployment, testkit::client());
     for (asked, says) in [
         (json!({ "type": "VALUES", "context": { "V": "ACNE" } }), "nearest is \"ACME\""),
         (json!({ "type": "VALUE" }), "VALUES"),

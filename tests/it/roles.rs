@@ -14,23 +14,38 @@ use testkit::postgres::Postgres;
 use testkit::redis::Redis;
 use testkit::service::Service;
 
-const ROLES: [&str; 5] = ["caller", "project-admin", "super-admin", "auditor", "operator"];
+const ROLES: [&str; 6] =
+    ["caller", "project-admin", "super-admin", "auditor", "operator", "registrar"];
 
 const TAKERS: &[&str] = &["caller"];
-const READERS: &[&str] = &["caller", "project-admin", "super-admin", "auditor"];
-const AUDITED: &[&str] = &["project-admin", "super-admin", "auditor"];
+const PREVIEWERS: &[&str] = &["caller", "project-admin", "super-admin", "auditor"];
+const READERS: &[&str] = &["caller", "project-admin", "super-admin", "auditor", "registrar"];
+const AUDITED: &[&str] = &["project-admin", "super-admin", "auditor", "registrar"];
+const REFERRED: &[&str] = &["project-admin", "super-admin", "auditor"];
+const REGISTRARS: &[&str] = &["registrar"];
+const ASSIGNERS: &[&str] = &["caller", "registrar"];
 const MANAGERS: &[&str] = &["super-admin"];
 const CHANGERS: &[&str] = &["project-admin", "super-admin"];
 
 /// The permissions, as they were reviewed: no list of the service's is used.
-const TABLE: [(&str, &str, &[&str]); 42] = [
+const TABLE: [(&str, &str, &[&str]); 52] = [
     ("post", "/api/v1/documents/{documentId}/generate-number", TAKERS),
     ("get", "/api/v1/documents/{documentId}/numbers", READERS),
     ("post", "/api/v1/documents/{documentId}/revisions", TAKERS),
     ("post", "/api/v1/document-numbering/batches", TAKERS),
-    ("post", "/api/v1/document-numbering/preview", READERS),
+    ("post", "/api/v1/document-numbering/reservations", TAKERS),
+    ("get", "/api/v1/document-numbering/reservations", READERS),
+    ("get", "/api/v1/document-numbering/reservations/{reservationId}", READERS),
+    ("post", "/api/v1/document-numbering/reservations/{reservationId}/confirm", TAKERS),
+    ("post", "/api/v1/document-numbering/reservations/{reservationId}/cancel", TAKERS),
+    ("post", "/api/v1/document-numbering/reservations/{reservationId}/hand-back", TAKERS),
+    ("post", "/api/v1/document-numbering/preview", PREVIEWERS),
     ("get", "/api/v1/document-numbering/numbers", READERS),
     ("get", "/api/v1/document-numbering/numbers/{number}", READERS),
+    ("post", "/api/v1/document-numbering/numbers/void", REGISTRARS),
+    ("post", "/api/v1/document-numbering/numbers/correct", REGISTRARS),
+    ("post", "/api/v1/document-numbering/numbers/register", REGISTRARS),
+    ("post", "/api/v1/document-numbering/numbers/assign", ASSIGNERS),
     ("get", "/api/v1/document-numbering/counters", AUDITED),
     ("get", "/api/v1/document-numbering/statements", AUDITED),
     ("get", "/api/v1/document-numbering/events", &["super-admin", "auditor", "operator"]),
@@ -45,10 +60,10 @@ const TABLE: [(&str, &str, &[&str]); 42] = [
     ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}", READERS),
     ("get", "/api/v1/document-numbering/configs/{configId}/versions/{version}/diff", READERS),
     ("post", "/api/v1/document-numbering/configs/{configId}/rollback", CHANGERS),
-    ("get", "/api/v1/document-numbering/reference", AUDITED),
-    ("get", "/api/v1/document-numbering/reference/{table}", AUDITED),
+    ("get", "/api/v1/document-numbering/reference", REFERRED),
+    ("get", "/api/v1/document-numbering/reference/{table}", REFERRED),
     ("post", "/api/v1/document-numbering/reference/{table}", MANAGERS),
-    ("get", "/api/v1/document-numbering/reference/{table}/memberships", AUDITED),
+    ("get", "/api/v1/document-numbering/reference/{table}/memberships", REFERRED),
     ("get", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens", MANAGERS),
     ("post", "/api/v1/document-numbering/tokens/{name}/revoke", MANAGERS),

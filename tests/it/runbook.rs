@@ -367,7 +367,7 @@ walks! { ALERTS {
         "A token that no event tells of", "The journal lags",
         "A counter is nearly full", "A clock is off", "Idempotency records are shed",
         "Availability is low", "The error budget burns", "A certificate or a token ends",
-        "No checkpoint is made", "Work in the background fails";
+        "No checkpoint is made", "Work in the background fails", "A reservation stands still";
     an_alert_says_that_nothing_is_issued: "Nothing is issued";
     an_alert_says_that_a_process_is_missing: "A process is missing";
     an_alert_says_that_a_recovery_stands_still: "A recovery stands still";

@@ -103,6 +103,16 @@ async fn the_view_numbers_shows_each_number_with_its_times_as_times() {
                         from numbers limit 1";
             assert_eq!(lines(&deployment, kind).await, ["timestamp with time zone | date"]);
         }
+        let reason = "typed on a wrong form";
+        deployment.ok(&["void", "BX202401150001", "--reason", reason, "--replace"]);
+        deployment.ok(&["void", "SPO-20240123-002", "--reason", reason]);
+        let became = select("number status void_reason replaced_by", "numbers");
+        let became = format!("{became} where voided_at is not null and voided_by <> '' order by 1");
+        let expected = [
+            format!("BX202401150001 | replaced | {reason} | BX202401150002"),
+            format!("SPO-20240123-002 | voided | {reason} | -"),
+        ];
+        assert_eq!(lines(&deployment, &became).await, expected);
     }
 }
 

@@ -47,9 +47,7 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     // As an older one.
     postgres.sql(
         "set search_path = who; \
-         delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations); \
-         drop view counter_row, numbers, document_sequence, com_no_serial, \
-         document_number_counters, document_number_audit",
+         delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
     );
     deployment.ok(&["migrate"]);
     deployment.apply_load_series();
@@ -62,7 +60,7 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
         deployment.ok(&["series", command, "LOAD", "--reason", "test"]);
         is_hers(&events(&deployment, "series-changed")[0]["user"]);
     }
-    deployment.ok(&["next", "LOAD"]);
+    numbers_name_who_took_them(&deployment);
     deployment.ok(&["token", "create", "desk"]);
     is_hers(&events(&deployment, "token-created")[0]["user"]);
     // A name that is given is shown next to the system's.
@@ -88,6 +86,26 @@ async fn what_a_command_does_is_told_with_who_ran_it_by_the_system() {
     deployment.ok(&["reconcile", "--rejected", "--apply"]);
     assert_eq!(events(&deployment, "reconciled")[0]["rejected"], true);
     a_restored_ledger_is_told(&deployment, is_hers);
+}
+
+/// By the login name of the system; another name stands beside it, as claimed.
+fn numbers_name_who_took_them(deployment: &Deployment) {
+    let user_of = |arguments: &[&str]| {
+        let number = deployment.ok(&[&["next", "LOAD"], arguments].concat());
+        let found = deployment.ok(&["find", "--number", number.trim(), "--json"]);
+        let found: Value = serde_json::from_str(&found).unwrap();
+        found["numbers"][0]["user_id"].as_str().unwrap().to_owned()
+    };
+    let system = system_user();
+    let login = system.split('@').next().unwrap();
+    assert_eq!(user_of(&[]), format!("{login} (USER=maria)"));
+    let claimed = format!("Ann Lee (claimed by {login} (USER=maria))");
+    assert_eq!(user_of(&["--user", " Ann Lee "]), claimed);
+    for wrong in ["", "  ", "a\tb", &"a".repeat(129)] {
+        let refused = deployment.run(&["next", "LOAD", "--user", wrong]);
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && said.contains("--user: must be 1 to 128"), "{said}");
+    }
 }
 
 fn a_restored_ledger_is_told(deployment: &Deployment, is_hers: impl Fn(&Value)) {

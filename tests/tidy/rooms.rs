@@ -4,7 +4,7 @@ use crate::source::{Source, code, is_word, line_of, words};
 
 /// Rooms of the service by floor; a room may name those on lower floors. Those of one floor do not
 /// know each other.
-const FLOORS: [&[&str]; 19] = [
+const FLOORS: [&[&str]; 20] = [
     &["language"],
     &["engine/sources", "engine/journal"],
     &["auth"],
@@ -16,9 +16,23 @@ const FLOORS: [&[&str]; 19] = [
     &["startup"],
     &["web"],
     &["terminal"],
+    &["features/lifecycle"],
     &["features/archive", "features/numbers"],
-    &["features/checkpoints", "features/exchange", "features/register", "features/series"],
-    &["features/approvals", "features/import", "features/statement", "features/tokens"],
+    &[
+        "features/checkpoints",
+        "features/exchange",
+        "features/register",
+        "features/reservations",
+        "features/series",
+    ],
+    &[
+        "features/approvals",
+        "features/assignments",
+        "features/by_hand",
+        "features/import",
+        "features/statement",
+        "features/tokens",
+    ],
     &["features/operations", "features/reference"],
     &["features"],
     &["engine"],

@@ -21,6 +21,10 @@ pub(crate) enum What {
     Issued,
     /// Numbers of another system.
     Imported,
+    /// Numbers that were given by hand.
+    Registered,
+    /// Numbers that are kept as written.
+    AsWritten,
     /// Numbers whose rows are in the archive.
     Archived,
     /// No number in the journal.
@@ -86,6 +90,8 @@ impl Walk {
         match met.what {
             What::Issued => self.tally.issued += count,
             What::Imported => self.tally.imported += count,
+            What::Registered => self.tally.registered += count,
+            What::AsWritten => self.tally.as_written += count,
             What::Archived => {
                 self.tally.issued += count;
                 self.tally.archived += count;
@@ -154,6 +160,7 @@ impl Walk {
             EntryKind::Gap(reason) => &mut tally.gaps[AccountTally::place(reason)],
             EntryKind::Rejected => &mut tally.rejected,
             EntryKind::Collision => &mut tally.collisions,
+            EntryKind::Reserved => &mut tally.reserved,
             EntryKind::Pending => &mut tally.pending,
             EntryKind::Unexamined => &mut tally.unexamined,
             EntryKind::Missing => &mut tally.missing,
@@ -275,7 +282,7 @@ mod tests {
         ];
         let walk = walked(0, Open::default(), rows, 4, 1);
         assert_eq!((walk.tally.collisions, walk.tally.twice, walk.tally.missing), (1, 0, 0));
-        assert_eq!(walk.tally.gaps, [2, 0, 0, 0, 0]);
+        assert_eq!(walk.tally.gaps, [2, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(walk.entries.len(), 3);
     }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     At, ChangeState, Closing, Entry, GapReason, IssuePath, LedgerError, Owner, PartitionState,
-    Record, StepState, Wanted,
+    Record, ReservationEnd, ReservationState, StepState, Wanted,
 };
 
 /// How a series code becomes a partition. Written into the ledger: nodes that hash differently
@@ -82,6 +82,9 @@ impl Word for GapReason {
         (GapReason::Collided, "collided"),
         (GapReason::BeforeImport, "before-import"),
         (GapReason::Skipped, "skipped"),
+        (GapReason::Returned, "returned"),
+        (GapReason::Cancelled, "cancelled"),
+        (GapReason::Expired, "expired"),
     ];
 }
 
@@ -100,6 +103,27 @@ impl Word for IssuePath {
         (IssuePath::Redis, "redis"),
         (IssuePath::Database, "database"),
         (IssuePath::Imported, "imported"),
+        (IssuePath::Registered, "registered"),
+        (IssuePath::AsWritten, "as-written"),
+    ];
+}
+
+impl Word for ReservationState {
+    const COLUMN: &'static str = "reservation.state";
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (ReservationState::Reserved, "reserved"),
+        (ReservationState::Confirmed, "confirmed"),
+        (ReservationState::Cancelled, "cancelled"),
+    ];
+}
+
+impl Word for ReservationEnd {
+    const COLUMN: &'static str = "life.act";
+    const WORDS: &'static [(Self, &'static str)] = &[
+        (ReservationEnd::Cancelled, "cancelled"),
+        (ReservationEnd::Expired, "expired"),
+        (ReservationEnd::Lost, "lost"),
+        (ReservationEnd::HandedBack, "handed-back"),
     ];
 }
 

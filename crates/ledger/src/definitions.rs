@@ -17,7 +17,7 @@ use self::list::{POSTGRES, SQLITE};
 use crate::{Audits, LedgerError};
 
 /// The tables of the record.
-pub(crate) const TABLES: [&str; 12] = [
+pub(crate) const TABLES: [&str; 13] = [
     "journal",
     "journal_batch",
     "journal_kind",
@@ -27,6 +27,7 @@ pub(crate) const TABLES: [&str; 12] = [
     "series",
     "series_version",
     "event",
+    "life",
     "gap",
     "revision",
     "archive_file",

@@ -199,6 +199,10 @@ pub(crate) trait Bulk: Send {
 
     /// The clause of an insert that gives its own ids, before its values.
     fn own_ids(&self) -> &'static str;
+
+    /// The expression of the server's clock at the moment of the statement, in microseconds of UTC;
+    /// none where there is no server: the caller's clock is the ledger's.
+    fn clock(&self) -> Option<&'static str>;
 }
 
 /// A moment in the order of transactions, as the engine counts them.
@@ -217,6 +221,13 @@ pub(crate) trait Locks: Send {
     /// are not affected.
     async fn share_names(&mut self, sorted: &[i64]) -> Result<(), LedgerError>;
 
+    /// Locks a name of this ledger, of which other ledgers in the same database know nothing.
+    async fn lock_own_name(&mut self, name: i64) -> Result<(), LedgerError>;
+
+    /// Shares such a name until the transaction ends, and says whether it does. Never waits: not
+    /// where another transaction holds the name alone, or waits to.
+    async fn try_share_own_name(&mut self, name: i64) -> Result<bool, LedgerError>;
+
     /// Keeps others from agreeing on an incarnation until the transaction ends.
     async fn lock_incarnation(&mut self) -> Result<(), LedgerError>;
 
@@ -230,7 +241,7 @@ pub(crate) trait Locks: Send {
     async fn know_rows(&mut self) -> Result<(), LedgerError>;
 
     /// A document of the rows that a node brought of these counters that was numbered by others
-    /// since, and that number.
+    /// since, or to which a number of a range was assigned since, and that number.
     async fn numbered_since(
         &mut self,
         since: Moment,

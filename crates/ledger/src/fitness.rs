@@ -29,7 +29,7 @@ const fn needed(
 }
 
 /// All of them.
-pub(crate) const NEEDED: [Needed; 22] = [
+pub(crate) const NEEDED: [Needed; 26] = [
     needed("journal", "select insert", WRITTEN, "counter_id,first_value number,scope"),
     needed(
         "journal_batch",
@@ -57,7 +57,7 @@ pub(crate) const NEEDED: [Needed; 22] = [
         "counter",
         "select insert update",
         "series_id serial key partition_id epoch origin start_value taken ceiling step journaled \
-         seeded_by seeded_at_us",
+         returned reissued left_behind seeded_by seeded_at_us",
         "counter_id series_id,serial,key",
     ),
     needed(
@@ -66,6 +66,28 @@ pub(crate) const NEEDED: [Needed; 22] = [
         "counter_id first_value last_value step reason epoch noted_at_us",
         "counter_id,first_value",
     ),
+    needed(
+        "reservation",
+        "select insert update delete",
+        "reservation_id state expires_at_us counter_id first_value last_value step number scope \
+         series_id document_id user_id returns turn raw number_hash document_hash key_hash \
+         reserved_at_us changed_at_us changed_by reason",
+        "reservation_id counter_id,first_value number,scope",
+    ),
+    needed(
+        "block_number",
+        "select insert",
+        "reservation_id value number scope number_hash",
+        "reservation_id,value number_hash,number,scope",
+    ),
+    needed(
+        "life",
+        "select insert",
+        "act at_us counter_id first_value last_value subject number document_id user_id ip_address \
+         reason detail",
+        "life_id",
+    ),
+    needed("assignment", "select", "", "counter_id,value"),
     needed("unsettled", "select insert update delete", "", "unsettled_id"),
     needed("chronology", "select insert update", "", "series_id,serial,family"),
     needed("chronology_search", "select insert update delete", "", "series_id,serial,family"),

@@ -88,7 +88,7 @@ macro_rules! journal_columns {
             sealed issued_at_us: i64 { issued_at_us "bigint" "" (i64) |row| row.issued_at_us }
             /// How often it was tried again.
             sealed retry_count: i32 { retry_count "integer" "" (Option<i32>) NewRow::retries }
-            /// The path that took it: `redis`, `database`, `imported`.
+            /// The path that took it: `redis`, `database`, `imported`, `registered`.
             sealed path: String { path "text" "" (Option<&'r str>) NewRow::other_path }
         }
     };

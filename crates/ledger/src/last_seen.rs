@@ -103,6 +103,28 @@ impl LastSeen {
         }
     }
 
+    /// The outcome of what a node did; where the ledger was found to have gone back, the next
+    /// heartbeat reports the loss even if no mark is missing.
+    pub(super) fn or_forget<T>(
+        &self,
+        node: NodeId,
+        outcome: Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        if matches!(outcome, Err(LedgerError::WentBack(_))) {
+            self.forget(node);
+        }
+        outcome
+    }
+
+    /// Forgets every node of the incarnation that was last agreed on: what was asked for none of
+    /// them shows the loss.
+    pub(super) fn forget_agreed(&self) {
+        let Some(agreed) = self.agreed() else { return };
+        for known in self.nodes().values_mut() {
+            known.is_forgotten |= known.incarnation == agreed;
+        }
+    }
+
     /// The database path's confirmations to this process since its last confirmed heartbeat.
     pub(super) fn takes(&self) -> MutexGuard<'_, ConfirmedTakes> {
         self.takes.lock().expect("no holder of this lock panics")

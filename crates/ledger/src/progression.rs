@@ -17,6 +17,12 @@ pub(super) fn next(base: i64, step: i64, count: u64, max: u64) -> Option<(i64, i
     (last <= i64::try_from(max).unwrap_or(i64::MAX)).then_some((base + step, last))
 }
 
+/// How many values follow `base` up to `max`.
+pub(super) fn left(base: i64, step: i64, max: u64) -> u64 {
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    (max.saturating_sub(base).max(0) / step.max(1)).unsigned_abs()
+}
+
 /// What is left of the run `first..=last` on `step` without `taken_first..=taken_last`: up to two
 /// runs.
 pub(super) fn without(

@@ -19,6 +19,8 @@ const NEXT: char = '\u{1}';
 pub(crate) enum RowLock {
     /// No other transaction changes or locks them.
     Update,
+    /// The same; rows that another transaction has locked are left out.
+    Free,
     /// No other transaction changes them.
     Share,
 }
@@ -57,6 +59,11 @@ impl<'q> SqlQuery<'q> {
     /// Locks the rows that the select returns until the transaction ends.
     pub(crate) fn for_update(self) -> Self {
         SqlQuery { lock: Some(RowLock::Update), ..self }
+    }
+
+    /// Locks the rows that the select returns, and leaves out those that others have locked.
+    pub(crate) fn for_update_of_free(self) -> Self {
+        SqlQuery { lock: Some(RowLock::Free), ..self }
     }
 
     /// Keeps others from changing the rows that the select returns.

@@ -7,6 +7,29 @@ use super::{LedgerError, Migrate};
 /// The last migration of the baseline, which makes the schema of 0.1.0; later ones change it.
 const BASELINE: i64 = 8;
 
+/// The newest migration of this program.
+pub(crate) const NEWEST: i32 = 15;
+
+/// The migration that made reservations. A process whose program does not know it takes reserved
+/// values for lost.
+pub(crate) const RESERVATIONS: i32 = 10;
+
+/// The migration that made numbers by hand. A process whose program does not know it cannot read
+/// their rows.
+pub(crate) const REGISTRATIONS: i32 = 12;
+
+/// The migration that made numbers as written. A process whose program does not know it cannot read
+/// their rows, and saves series that read their texts.
+pub(crate) const AS_WRITTEN: i32 = 13;
+
+/// The migration that made assignments. A process whose program does not know it gives a document a
+/// second number beside one of a range.
+pub(crate) const ASSIGNMENTS: i32 = 14;
+
+/// The migration that made blocks. A process whose program does not know it would return every
+/// value of a block that it cancels.
+pub(crate) const BLOCKS: i32 = 15;
+
 /// The effect of migrations on a ledger: its newest migration before, 0 of an empty one, and after.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Migrated {
@@ -117,6 +140,13 @@ mod tests {
             "917cae86099eb2d9",
             "991b42e7d9c57a22",
             "b72caf24a2f7a5f8",
+            "cd4ea76705ef1689",
+            "93ef3e2c1b3503a6",
+            "5f3542df3830d0c1",
+            "0439d166fb54ae9f",
+            "0342c577415d4ab0",
+            "830d2452b554a54a",
+            "e837d1722198f30f",
         ],
         &[
             "7235be131e645b40",
@@ -127,6 +157,13 @@ mod tests {
             "6764838ab0e958c5",
             "b24bd69c3f316f13",
             "9b979d4544b1e7fb",
+            "416f697e60176786",
+            "b9068ec47daf55c7",
+            "aa9d7ffd1e996166",
+            "c8bbc5f1bf5ad7cd",
+            "aa53568fd9073073",
+            "79277d402ccc93d5",
+            "22cca1f982987ea4",
         ],
     ];
 
@@ -141,6 +178,7 @@ mod tests {
             sums.collect::<Vec<String>>()
         });
         assert_eq!(seen.each_ref().map(Vec::as_slice), CHECKSUMS);
+        assert_eq!(seen.map(|sums| i32::try_from(sums.len()).unwrap()), [NEWEST, NEWEST]);
     }
 
     /// The migrations of a program that has so many.

@@ -1,7 +1,7 @@
 //! A share of the ledger's connections with what its statements need: the clock, the witness, the
 //! meter; and the ways to begin a transaction.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use numerator_runtime::clock::SharedClock;
@@ -15,8 +15,9 @@ use crate::dialect::{Begin, Pool, Reader, Transaction};
 use crate::incarnation::OneIncarnation;
 use crate::last_seen::LastSeen;
 use crate::opening::{Opened, Opener};
+use crate::reservations::sweep::SweepCourse;
 use crate::seal::{MacKey, Writing};
-use crate::series::kept::KeptSeries;
+use crate::series::kept::KeptLooks;
 
 /// The parts that outlive connections.
 #[derive(Clone, Default)]
@@ -31,8 +32,10 @@ pub(crate) struct Lasting {
     pub(crate) slow: Arc<SlowCalls>,
     /// `audit.key`: proves that a batch is this process's own.
     pub(crate) mac_key: Option<MacKey>,
-    /// Series whose rows stay out of archives, as of the last look.
-    pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
+    /// Series whose rows stay in the journal, as of the last look.
+    pub(crate) kept: Arc<KeptLooks>,
+    /// How far reservations are swept.
+    pub(crate) sweeps: Arc<SweepCourse>,
     /// Notified of each call that failed for a fault of the database.
     pub(crate) faults: Arc<Notify>,
     /// Where connections are opened.
@@ -47,7 +50,8 @@ pub(crate) struct Store {
     pub(crate) meter: Arc<LedgerMeter>,
     pub(crate) call_failures: Arc<CallFailures>,
     pub(crate) slow: Arc<SlowCalls>,
-    pub(crate) kept: Arc<Mutex<Option<KeptSeries>>>,
+    pub(crate) kept: Arc<KeptLooks>,
+    pub(crate) sweeps: Arc<SweepCourse>,
     mac_key: Option<MacKey>,
     faults: Arc<Notify>,
     opener: Opener,
@@ -56,8 +60,17 @@ pub(crate) struct Store {
 impl Store {
     /// The share that these connections are.
     pub(crate) fn new(pool: Arc<dyn Pool>, clock: SharedClock, lasting: Lasting) -> Self {
-        let Lasting { last_seen, meter, call_failures, slow, mac_key, kept, faults, opener } =
-            lasting;
+        let Lasting {
+            last_seen,
+            meter,
+            call_failures,
+            slow,
+            mac_key,
+            kept,
+            sweeps,
+            faults,
+            opener,
+        } = lasting;
         let reader = Reader(Arc::new(Opened { opener: opener.clone(), pool }));
         Store {
             reader,
@@ -67,6 +80,7 @@ impl Store {
             call_failures,
             slow,
             kept,
+            sweeps,
             faults,
             mac_key,
             opener,
@@ -87,6 +101,7 @@ impl Store {
             slow: Arc::clone(&self.slow),
             mac_key: self.mac_key,
             kept: Arc::clone(&self.kept),
+            sweeps: Arc::clone(&self.sweeps),
             faults: self.faults(),
             opener: self.opener.clone(),
         }

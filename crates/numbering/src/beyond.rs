@@ -51,6 +51,7 @@ impl SeriesDefinition {
             // It separates projects whose documents were shared.
             documents: _,
             chronology: _,
+            by_hand: _,
             closed_before: _,
             document_date: _,
             dates: _,
@@ -175,6 +176,7 @@ mod tests {
             ("once_per_document", json!(true), false),
             ("documents", json!("project"), false),
             ("chronology", json!(true), false),
+            ("by_hand", json!(true), false),
             ("closed_before", json!("2025-01-01"), false),
             ("document_date", json!({ "past": "1y", "future": "1y" }), false),
             ("dates", json!({ "years_back": 50, "years_ahead": 1 }), false),

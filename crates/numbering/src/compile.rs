@@ -10,7 +10,6 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use super::definition::{HIDDEN_SERIALS, SERIAL_DEFAULT};
 use super::draft::Told;
 use super::error::excerpt;
-use super::external;
 use super::field::{at, check_chars, check_count, check_text, syntax};
 use super::partial_number::SERIALS_MAX;
 use super::period::FiscalYear;
@@ -28,6 +27,7 @@ use super::values::{self, DeclaredValues};
 use super::window::{self, Window};
 use super::{NUMBER_MAX, Policy, Reset, SerialDefinition, SeriesDefinition, TEXT_CHARS_MAX};
 use super::{ReferenceData, Serial, Series, VariableDefinition};
+use super::{by_hand, external};
 
 /// Longest code of a series, in characters.
 const CODE_CHARS_MAX: usize = 64;
@@ -71,13 +71,13 @@ pub(super) fn compile(definition: SeriesDefinition) -> Result<Series, TemplateEr
     check_defaults(&mut variables)?;
     check_least_length(&parts, &variables)?;
     let has_identity = parts.contains(&Part::Snowflake) || definition.has_source();
+    by_hand::check(&definition, has_identity)?;
     if definition.serials.is_empty() && !has_identity {
         return at("serials", FieldFlaw::Empty { what: "serial" });
     }
 
     let scope = dimensions("unique_within", &definition.unique_within, &variables)?;
-    let mut serials = Vec::new();
-    let mut counters = Vec::new();
+    let (mut serials, mut counters) = (Vec::new(), Vec::new());
     for (index, declared) in definition.taken_serials().iter().enumerate() {
         let path = format!("serials[{index}]");
         serials.push(serial(&path, index, declared, &parts)?);

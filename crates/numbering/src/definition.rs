@@ -42,6 +42,9 @@ pub struct SeriesDefinition {
     /// their period alone. For gapless series.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chronology: bool,
+    /// Whether numbers that were given by hand may be registered. For series with one serial.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hand: bool,
     /// Documents dated before this day get no numbers any more (`2025-01-01`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_before: Option<String>,

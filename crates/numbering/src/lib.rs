@@ -3,13 +3,16 @@
 //! Pure: no I/O, no clock, no tokio. Everything that decides *what a number looks like* and *which
 //! counter it comes from* is here; nothing here knows how values are taken.
 
+mod as_written;
 mod beyond;
+mod by_hand;
 mod calendar;
 mod change;
 mod characters;
 mod check;
 mod compare;
 mod compile;
+mod correction;
 mod date;
 mod definition;
 mod documents;
@@ -46,6 +49,7 @@ mod series;
 mod series_file;
 mod series_forms;
 mod served;
+mod shown;
 mod snowflake;
 mod template;
 mod template_error;
@@ -60,12 +64,14 @@ mod values;
 mod window;
 mod written;
 
+pub use as_written::WidenedSeries;
 pub use beyond::{Beyond, SharedName};
 pub use change::{ChangeError, Succession, check_change, succession};
 pub use compare::{
     Accepted, Ambiguity, EarlierVersion, GiveUp, Hasty, IssuedVersion, PROOF_STEPS_MAX, ProofError,
     Reading, concerned, only_narrows, prove_issued, prove_saved, same_numbers, same_rules,
 };
+pub use correction::CorrectionError;
 pub use date::read_moment;
 pub use definition::{
     Overflow, Policy, References, Reset, SerialDefinition, SeriesDefinition, Serves, Style,
@@ -82,6 +88,7 @@ pub use external::{SourcedVariable, is_source_name};
 pub use hints::TypesServed;
 pub use key::CounterKey;
 pub use partial_number::PartialNumber;
+pub use pattern::Era;
 pub use period::period_of;
 pub use plausible::{DateSpan, DocumentDate, LookAlikes, PlausibleDates, flaw_of_closing};
 pub use range::{Range, TakenRange, first_values};

@@ -13,7 +13,7 @@ const CENTURY: i64 = 2000;
 
 /// How a calendar counts its years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Era {
+pub enum Era {
     /// `A.D.`
     Common,
     /// `B.E.`, 543 years ahead.
@@ -39,7 +39,8 @@ impl Era {
     }
 
     /// What is added to the common year.
-    fn offset(self) -> i64 {
+    #[must_use]
+    pub fn offset(self) -> i64 {
         match self {
             Era::Common => 0,
             Era::Buddhist => 543,
@@ -98,6 +99,17 @@ const LETTERS: [(&str, DateField); 12] = [
 ];
 
 impl DateField {
+    /// The era of its years, if it shows one.
+    pub(super) fn era(self) -> Option<Era> {
+        match self {
+            DateField::Year(era)
+            | DateField::FiscalYear(era, _)
+            | DateField::FiscalStart(era, _) => Some(era),
+            DateField::WeekYear => Some(Era::Common),
+            _ => None,
+        }
+    }
+
     /// Its letters; none for a year of another era.
     pub(super) fn letters(self) -> Option<&'static str> {
         LETTERS.iter().find(|(_, field)| *field == self).map(|(letters, _)| *letters)

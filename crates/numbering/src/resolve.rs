@@ -3,6 +3,7 @@
 //! originator's memberships. What a table does not have, or has as inactive, is refused.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::draft::{ABSENT, missing, unknown};
 use super::error::excerpt;
@@ -57,6 +58,25 @@ pub(super) fn resolve(series: &Series, inputs: &Inputs) -> Result<Option<Inputs>
         recipients: Vec::new(),
         projects_within: inputs.projects_within.clone(),
     }))
+}
+
+/// Values of variables in codes, as far as the caller's projects reach; nothing is added that
+/// follows from other values.
+pub(super) fn values_in_codes(
+    series: &Series,
+    values: &BTreeMap<String, String>,
+    projects_within: Option<Arc<[String]>>,
+) -> Result<BTreeMap<String, String>, InputError> {
+    if !series.refers() {
+        return Ok(values.clone());
+    }
+    let inputs = Inputs { context: values.clone(), projects_within, ..Inputs::default() };
+    let mut codes = context(Resolving { series, inputs: &inputs })?;
+    let is_given = |name: &str| {
+        values.contains_key(name) || id_names(name).any(|id| values.contains_key(&*id))
+    };
+    codes.retain(|name, _| is_given(name));
+    Ok(codes)
 }
 
 /// The type or the project: by its code, or by its id if the series has a table.

@@ -21,8 +21,8 @@ use super::value::ValueRule;
 use super::values::DeclaredValues;
 use super::window::Window;
 use super::{
-    CounterKey, Draft, InputError, Inputs, Original, ParseError, ReferenceData, Reset,
-    RevisedNumber, RevisionError, SeriesDefinition, Snowflake, TemplateError,
+    CorrectionError, CounterKey, Draft, InputError, Inputs, Original, ParseError, ReferenceData,
+    Reset, RevisedNumber, RevisionError, SeriesDefinition, Snowflake, TemplateError,
 };
 
 /// A compiled series.
@@ -345,6 +345,21 @@ impl Series {
         rev: &str,
     ) -> Result<RevisedNumber, RevisionError> {
         super::revision::revise(self, original, rev)
+    }
+
+    /// Checks what variables of an issued number should have been: values in codes and in normal
+    /// form, of variables on which nothing of the number depends. Rows of projects beyond
+    /// `projects_within` are treated as absent. Takes nothing.
+    ///
+    /// # Errors
+    /// [`CorrectionError`] says which variable the number depends on, or what is wrong with a
+    /// value.
+    pub fn correct(
+        &self,
+        values: &BTreeMap<String, String>,
+        projects_within: Option<Arc<[String]>>,
+    ) -> Result<BTreeMap<String, String>, CorrectionError> {
+        super::correction::correct(self, values, projects_within)
     }
 
     /// Document types that a number may be of: the one that it shows, or all that the series

@@ -15,6 +15,7 @@ pub const SERIES_FORMS: &[Form] = &[
     ("SeriesDefinition.once_per_document", "", "true"),
     ("SeriesDefinition.documents", "", "\"project\""),
     ("SeriesDefinition.chronology", "", "true"),
+    ("SeriesDefinition.by_hand", "", "true"),
     ("SeriesDefinition.closed_before", "a date in quotes", "\"2025-01-01\""),
     (
         "SeriesDefinition.document_date",

@@ -250,6 +250,12 @@ pub enum FieldFlaw {
     /// Chronology without the policy that can keep it.
     #[error("can be kept by the policy `gapless` only; set `policy = \"gapless\"` or leave it out")]
     NeedsGapless,
+    /// Numbers by hand in a series whose numbers nobody can give by hand.
+    #[error("needs numbers that one serial alone tells apart; leave it out, or {remedy}")]
+    ByHand {
+        /// What to change instead.
+        remedy: &'static str,
+    },
     /// A combination that is impossible with a source of values.
     #[error("{reason}")]
     Source {

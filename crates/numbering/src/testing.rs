@@ -25,6 +25,7 @@ pub(super) fn definition() -> SeriesDefinition {
         once_per_document: None,
         documents: Documents::Series,
         chronology: false,
+        by_hand: false,
         closed_before: None,
         document_date: None,
         dates: Some(PlausibleDates { years_back: YEARS_MAX, years_ahead: YEARS_MAX }),

@@ -27,6 +27,7 @@ import java.util.stream.Collectors;
  * java Orders.java orders.tsv add-all A-2 A-3  the same for many, in one call
  * java Orders.java orders.tsv finish           numbers what was interrupted
  * java Orders.java orders.tsv labels L-1 100   a range of 100 numbers
+ * java Orders.java orders.tsv invoice I-1      an invoice without a gap, once it is confirmed
  * </pre>
  *
  * Needs Java 17 and no library; {@link Json} stands for the one that you use.
@@ -44,17 +45,26 @@ public final class Orders {
     static final int ROUNDS_MAX = 5;
     /** What one call may ask for. */
     static final int DOCUMENTS_MAX = 1_000;
+    static final List<String> WORDS = List.of("add", "add-all", "finish", "labels", "invoice");
+    static final String RESERVATIONS = "/api/v1/document-numbering/reservations";
+    /** For how long an invoice holds its number before it is confirmed. */
+    static final String TTL = "15m";
+    /** A reservation that is over: another one takes its place. */
+    static final List<String> ENDED = List.of("reservation-expired", "reservation-cancelled",
+            "reservation-lost", "reservation-not-found");
     static final HttpClient HTTP =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
     /** The request is wrong, and a repeat would not help. */
     @SuppressWarnings("serial")
     static final class Refused extends Exception {
+        final String code;
         /** An earlier try, whose answer was lost, may have taken a number all the same. */
         final boolean maybeTaken;
 
         Refused(String code, String detail, boolean maybeTaken) {
             super(code + ": " + detail);
+            this.code = code;
             this.maybeTaken = maybeTaken;
         }
     }
@@ -173,10 +183,59 @@ public final class Orders {
             var lines = new ArrayList<String>();
             orders.forEach((key, order) ->
                     lines.add(key + "\t" + order.request() + "\t" + order.number()));
-            var file = path.resolveSibling(path.getFileName() + ".new");
-            Files.write(file, lines, StandardOpenOption.CREATE, StandardOpenOption.WRITE,
-                    StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.SYNC);
-            Files.move(file, path, StandardCopyOption.ATOMIC_MOVE);
+            write(path, lines);
+        }
+    }
+
+    /** Replaces a file: on disk, whole, when it returns. */
+    static void write(Path path, List<String> lines) throws IOException {
+        var file = path.resolveSibling(path.getFileName() + ".new");
+        Files.write(file, lines, StandardOpenOption.CREATE, StandardOpenOption.WRITE,
+                StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.SYNC);
+        Files.move(file, path, StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    /** The same for invoices, in a file beside that of the orders. */
+    static final class Invoices {
+        /** Without a reservation a draft; with one pending, until it is issued. */
+        record Invoice(String request, String reservation, String number, boolean issued) {}
+
+        private final Path path;
+        private final Map<String, Invoice> invoices = new LinkedHashMap<>();
+
+        Invoices(Path path) throws IOException {
+            this.path = path;
+            if (!Files.exists(path)) return;
+            for (var line : Files.readAllLines(path)) {
+                var parts = line.split("\t", 5);
+                var issued = Boolean.parseBoolean(parts[4]);
+                invoices.put(parts[0], new Invoice(parts[1], parts[2], parts[3], issued));
+            }
+        }
+
+        /** Before anything is asked for: the invoice, and the request that every try will send. */
+        void saveDraft(String key) throws IOException {
+            if (invoices.containsKey(key)) return;
+            var request = "{\"type\":\"INVOICE\",\"date\":\"" + LocalDate.now() + "\",\"document_id\":"
+                    + Json.text(SYSTEM + "/invoice-" + key) + ",\"ttl\":\"" + TTL + "\"}";
+            save(key, new Invoice(request, "", "", false));
+        }
+
+        Invoice get(String key) {
+            return invoices.get(key);
+        }
+
+        void save(String key, Invoice invoice) throws IOException {
+            invoices.put(key, invoice);
+            var lines = new ArrayList<String>();
+            invoices.forEach((name, one) -> lines.add(String.join("\t", name, one.request(),
+                    one.reservation(), one.number(), Boolean.toString(one.issued()))));
+            write(path, lines);
+        }
+
+        /** Those that are not issued: drafts, and what is pending. */
+        List<String> open() {
+            return invoices.keySet().stream().filter(key -> !get(key).issued()).toList();
         }
     }
 
@@ -226,6 +285,49 @@ public final class Orders {
         numberAll(orders, orders.drafts());
     }
 
+    /** Whether the number is the invoice's for good; otherwise the reservation has ended. */
+    static boolean confirm(String reservation) throws InterruptedException, Refused, Unanswered {
+        try {
+            call(RESERVATIONS + "/" + reservation + "/confirm", "{}", null);
+            return true;
+        } catch (Refused refused) {
+            if (ENDED.contains(refused.code)) return false;
+            throw refused;
+        }
+    }
+
+    /** Reserve, save, confirm, mark: goes on where an earlier run was interrupted. */
+    static void issue(Invoices invoices, String key) throws Exception {
+        while (true) {
+            var invoice = invoices.get(key);
+            var request = invoice.request();
+            var reservation = invoice.reservation();
+            var number = invoice.number();
+            if (!reservation.isEmpty() && confirm(reservation)) {
+                invoices.save(key, new Invoices.Invoice(request, reservation, number, true));
+                // It is printed or sent from here on, and never before.
+                System.out.println(key + " " + number);
+                return;
+            }
+            // Saved as pending, in place of a reservation that ended.
+            var held = call(RESERVATIONS, request, null);
+            reservation = held.get("reservation_id").toString();
+            number = held.get("document_number").toString();
+            invoices.save(key, new Invoices.Invoice(request, reservation, number, false));
+        }
+    }
+
+    /** At every start, and now and then: invoices that a crash or a loss has left pending. */
+    static void sweep(Invoices invoices) throws Exception {
+        for (var key : invoices.open()) {
+            try {
+                issue(invoices, key);
+            } catch (Refused refused) {
+                System.err.println(key + ": " + refused.getMessage());
+            }
+        }
+    }
+
     /** A range belongs to no document: its key, kept by the caller, tells a repeat. */
     static void labels(String key, int count) throws Exception {
         var body = "{\"type\":\"SPO\",\"date\":\"2024-01-22\",\"count\":" + count + "}";
@@ -234,13 +336,21 @@ public final class Orders {
     }
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length < 2 || !List.of("add", "add-all", "finish", "labels").contains(arguments[1])) {
-            throw new IllegalArgumentException("a file, then add, add-all, finish or labels");
+        if (arguments.length < 2 || !WORDS.contains(arguments[1])) {
+            throw new IllegalArgumentException("a file, then one of " + WORDS);
         }
         var what = arguments[1];
         var keys = List.of(arguments).subList(2, arguments.length);
         if (what.equals("labels")) {
             labels(keys.get(0), Integer.parseInt(keys.get(1)));
+            return;
+        }
+        var invoices = new Invoices(Path.of(arguments[0] + ".invoices"));
+        if (what.equals("invoice")) {
+            for (var key : keys) {
+                invoices.saveDraft(key);
+                if (!invoices.get(key).issued()) issue(invoices, key);
+            }
             return;
         }
         var orders = new Store(Path.of(arguments[0]));
@@ -252,7 +362,10 @@ public final class Orders {
                 for (var draft : asked.entrySet()) numberOne(orders, draft.getKey(), draft.getValue());
             }
             case "add-all" -> numberAll(orders, asked);
-            default -> finish(orders);
+            default -> {
+                finish(orders);
+                sweep(invoices);
+            }
         }
     }
 

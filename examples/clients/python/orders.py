@@ -5,6 +5,7 @@
     python3 orders.py orders.db add-all A-2 A-3  the same for many, in one call
     python3 orders.py orders.db finish           numbers what was interrupted
     python3 orders.py orders.db labels L-1 100   a range of 100 numbers
+    python3 orders.py orders.db invoice I-1      an invoice without a gap, once it is confirmed
 
 Needs Python 3.10 and nothing else.
 """
@@ -33,6 +34,17 @@ WAIT_MAX_S = 10
 ROUNDS_MAX = 5
 # What one call may ask for.
 DOCUMENTS_MAX = 1_000
+WORDS = ("add", "add-all", "finish", "labels", "invoice")
+RESERVATIONS = "/api/v1/document-numbering/reservations"
+# For how long an invoice holds its number before it is confirmed.
+TTL = "15m"
+# A reservation that is over: another one takes its place.
+ENDED = (
+    "reservation-expired",
+    "reservation-cancelled",
+    "reservation-lost",
+    "reservation-not-found",
+)
 
 
 class Refused(Exception):
@@ -109,6 +121,11 @@ def open_orders(path):
         "create table if not exists orders"
         " (order_key text primary key, request text not null, number text)"
     )
+    orders.execute(
+        "create table if not exists invoices"
+        " (invoice_key text primary key, request text not null,"
+        " reservation text, number text, issued integer not null default 0)"
+    )
     return orders
 
 
@@ -172,6 +189,69 @@ def number_all(orders, waiting):
 def finish(orders):
     """At every start, and now and then: what a crash or a loss has left without a number."""
     number_all(orders, drafts(orders))
+    sweep(orders)
+
+
+def save_invoice(orders, key):
+    """Before anything is asked for: the invoice, and the request that every try will send."""
+    document = f"{SYSTEM}/invoice-{key}"
+    today = date.today().isoformat()
+    request = {"type": "INVOICE", "date": today, "document_id": document, "ttl": TTL}
+    with orders:
+        orders.execute(
+            "insert or ignore into invoices (invoice_key, request) values (?, ?)",
+            (key, json.dumps(request)),
+        )
+
+
+def reserve(orders, key, request, ended=None):
+    """Holds a number for the invoice: saved as pending, in place of a reservation that ended."""
+    held = call(RESERVATIONS, request)
+    with orders:
+        orders.execute(
+            "update invoices set reservation = ?, number = ?"
+            " where invoice_key = ? and reservation is ? and not issued",
+            (held["reservation_id"], held["document_number"], key, ended),
+        )
+
+
+def confirm(orders, key, reservation):
+    """Whether the number is the invoice's for good; otherwise the reservation has ended."""
+    try:
+        call(f"{RESERVATIONS}/{reservation}/confirm", {})
+    except Refused as refused:
+        if refused.problem["code"] in ENDED:
+            return False
+        raise
+    with orders:
+        orders.execute(
+            "update invoices set issued = 1 where invoice_key = ? and reservation = ?",
+            (key, reservation),
+        )
+    return True
+
+
+def issue(orders, key):
+    """Reserve, save, confirm, mark: goes on where an earlier run was interrupted."""
+    columns = "select request, reservation, number, issued from invoices where invoice_key = ?"
+    while True:
+        request, reservation, number, issued = orders.execute(columns, (key,)).fetchone()
+        if issued:
+            # It is printed or sent from here on, and never before.
+            print(key, number, flush=True)
+            return
+        if reservation is None or not confirm(orders, key, reservation):
+            reserve(orders, key, json.loads(request), reservation)
+
+
+def sweep(orders):
+    """At every start, and now and then: invoices that a crash or a loss has left pending."""
+    waiting = orders.execute("select invoice_key from invoices where not issued").fetchall()
+    for (key,) in waiting:
+        try:
+            issue(orders, key)
+        except Refused as refused:
+            print(f"{key}: {refused}", file=sys.stderr)
 
 
 def labels(key, count):
@@ -182,12 +262,17 @@ def labels(key, count):
 
 
 def main():
-    if len(sys.argv) < 3 or sys.argv[2] not in ("add", "add-all", "finish", "labels"):
+    if len(sys.argv) < 3 or sys.argv[2] not in WORDS:
         sys.exit(__doc__)
     database, what, *keys = sys.argv[1:]
     orders = open_orders(database)
     if what == "labels":
         labels(keys[0], int(keys[1]))
+        return
+    if what == "invoice":
+        for key in keys:
+            save_invoice(orders, key)
+            issue(orders, key)
         return
     for key in keys:
         save_draft(orders, key)

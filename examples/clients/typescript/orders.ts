@@ -6,6 +6,7 @@
 //     node dist/orders.js orders.json add-all A-2 A-3  the same for many, in one call
 //     node dist/orders.js orders.json finish           numbers what was interrupted
 //     node dist/orders.js orders.json labels L-1 100   a range of 100 numbers
+//     node dist/orders.js orders.json invoice I-1      an invoice without a gap, once confirmed
 //
 // Needs Node 20 and no library.
 
@@ -24,6 +25,16 @@ const WAIT_MAX_MS = 10_000;
 const ROUNDS_MAX = 5;
 /** What one call may ask for. */
 const DOCUMENTS_MAX = 1_000;
+const RESERVATIONS = "/api/v1/document-numbering/reservations";
+/** For how long an invoice holds its number before it is confirmed. */
+const TTL = "15m";
+/** A reservation that is over: another one takes its place. */
+const ENDED = [
+  "reservation-expired",
+  "reservation-cancelled",
+  "reservation-lost",
+  "reservation-not-found",
+];
 
 interface Problem {
   code: string;
@@ -37,14 +48,18 @@ interface RefusedItem { problem: Problem }
 interface Batch { items: (Numbered | RefusedItem)[] }
 interface Range { first_number: string; last_number: string }
 interface NumberRequest { type: string; date: string }
+interface ReservationRequest extends NumberRequest { document_id: string; ttl: string }
+interface Reserved { reservation_id: string; document_number: string }
 
 /** The request is wrong, and a repeat would not help. */
 class Refused extends Error {
+  readonly code: string;
   /** An earlier try, whose answer was lost, may have taken a number all the same. */
   readonly maybeTaken: boolean;
 
   constructor(code: string, detail: string, maybeTaken: boolean) {
     super(`${code}: ${detail}`);
+    this.code = code;
     this.maybeTaken = maybeTaken;
   }
 }
@@ -147,11 +162,59 @@ class Orders {
   }
 
   private commit(): void {
-    const file = openSync(`${this.path}.new`, "w");
-    writeSync(file, JSON.stringify(Object.fromEntries(this.orders)));
-    fsyncSync(file);
-    closeSync(file);
-    renameSync(`${this.path}.new`, this.path);
+    write(this.path, Object.fromEntries(this.orders));
+  }
+}
+
+/** Replaces a file: on disk, whole, when it returns. */
+function write(path: string, content: unknown): void {
+  const file = openSync(`${path}.new`, "w");
+  writeSync(file, JSON.stringify(content));
+  fsyncSync(file);
+  closeSync(file);
+  renameSync(`${path}.new`, path);
+}
+
+interface Invoice {
+  request: ReservationRequest;
+  reservation: string | null;
+  number: string | null;
+  issued: boolean;
+}
+
+/** The same for invoices, in a file beside that of the orders. */
+class Invoices {
+  private readonly path: string;
+  private readonly invoices: Map<string, Invoice>;
+
+  constructor(path: string) {
+    this.path = path;
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "{}";
+    this.invoices = new Map(Object.entries(JSON.parse(text) as Record<string, Invoice>));
+  }
+
+  /** Before anything is asked for: the invoice, and the request that every try will send. */
+  saveDraft(key: string): void {
+    if (this.invoices.has(key)) return;
+    const date = new Date().toISOString().slice(0, 10);
+    const request = { type: "INVOICE", date, document_id: `${SYSTEM}/invoice-${key}`, ttl: TTL };
+    this.save(key, { request, reservation: null, number: null, issued: false });
+  }
+
+  get(key: string): Invoice {
+    const invoice = this.invoices.get(key);
+    if (invoice === undefined) throw new Error(`there is no invoice ${key}`);
+    return invoice;
+  }
+
+  save(key: string, invoice: Invoice): void {
+    this.invoices.set(key, invoice);
+    write(this.path, Object.fromEntries(this.invoices));
+  }
+
+  /** Those that are not issued: drafts, and what is pending. */
+  open(): string[] {
+    return [...this.invoices].filter(([, invoice]) => !invoice.issued).map(([key]) => key);
   }
 }
 
@@ -196,6 +259,46 @@ async function finish(orders: Orders): Promise<void> {
   await numberAll(orders, orders.drafts());
 }
 
+/** Whether the number is the invoice's for good; otherwise the reservation has ended. */
+async function confirm(reservation: string): Promise<boolean> {
+  try {
+    await call(`${RESERVATIONS}/${reservation}/confirm`, {});
+    return true;
+  } catch (refused) {
+    if (refused instanceof Refused && ENDED.includes(refused.code)) return false;
+    throw refused;
+  }
+}
+
+/** Reserve, save, confirm, mark: goes on where an earlier run was interrupted. */
+async function issue(invoices: Invoices, key: string): Promise<void> {
+  for (;;) {
+    const invoice = invoices.get(key);
+    if (invoice.reservation !== null && (await confirm(invoice.reservation))) {
+      invoices.save(key, { ...invoice, issued: true });
+      // It is printed or sent from here on, and never before.
+      console.log(key, invoice.number);
+      return;
+    }
+    // Saved as pending, in place of a reservation that ended.
+    const held = await call<Reserved>(RESERVATIONS, invoice.request);
+    const { reservation_id: reservation, document_number: number } = held;
+    invoices.save(key, { ...invoice, reservation, number });
+  }
+}
+
+/** At every start, and now and then: invoices that a crash or a loss has left pending. */
+async function sweep(invoices: Invoices): Promise<void> {
+  for (const key of invoices.open()) {
+    try {
+      await issue(invoices, key);
+    } catch (refused) {
+      if (!(refused instanceof Refused)) throw refused;
+      console.error(`${key}: ${refused.message}`);
+    }
+  }
+}
+
 /** A range belongs to no document: its key, kept by the caller, tells a repeat. */
 async function labels(key: string, count: number): Promise<void> {
   const order = { type: "SPO", date: "2024-01-22", count };
@@ -205,11 +308,17 @@ async function labels(key: string, count: number): Promise<void> {
 }
 
 const [path = "orders.json", what = "finish", ...keys] = process.argv.slice(2);
-if (!["add", "add-all", "finish", "labels"].includes(what)) {
-  throw new Error(`what is ${what}? add, add-all, finish or labels`);
+if (!["add", "add-all", "finish", "labels", "invoice"].includes(what)) {
+  throw new Error(`what is ${what}? add, add-all, finish, labels or invoice`);
 }
 if (what === "labels") {
   await labels(keys[0] ?? "", Number(keys[1]));
+} else if (what === "invoice") {
+  const invoices = new Invoices(`${path}.invoices`);
+  for (const key of keys) {
+    invoices.saveDraft(key);
+    if (!invoices.get(key).issued) await issue(invoices, key);
+  }
 } else {
   const orders = new Orders(path);
   keys.forEach((key) => orders.saveDraft(key));
@@ -220,5 +329,6 @@ if (what === "labels") {
     await numberAll(orders, asked);
   } else {
     await finish(orders);
+    await sweep(new Invoices(`${path}.invoices`));
   }
 }

@@ -3,15 +3,17 @@
 //!
 //! Reads the ledger with plain SQL, not through the code that wrote it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use super::Outcome;
 use super::breaches::Breaches;
+use super::gaps::{Closings, Losses, judge_gaps, read_closings, read_gaps, step_of, tell_gap};
+use super::holds::Told;
 use super::journal::{Row, add_archived, read_journal};
-use super::kinds::{Kind, Mark};
+use super::kinds::Kind;
+use super::life::{self, LifeCounts};
 use super::load::Seen;
 use super::orders::{LETTERS, LINES, Received};
-use super::plan::Step;
 use super::world::World;
 
 /// Hexadecimal digits of the shortest id that a cause may name.
@@ -34,32 +36,14 @@ pub(super) struct Findings {
     pub(super) causes: BTreeMap<String, u64>,
     /// Values in gaps, by the only fault of the step and the reason.
     pub(super) gaps: BTreeMap<(Option<Kind>, String), u64>,
-}
-
-/// A closed epoch.
-struct Closing {
-    is_ceiling: bool,
-    closed_at_us: i64,
-}
-
-type Closings = BTreeMap<(i64, i64), Closing>;
-
-/// An entry of the gap register.
-struct Gap {
-    counter_id: i64,
-    partition: i64,
-    epoch: i64,
-    first: u64,
-    last: u64,
-    step: u64,
-    reason: String,
-    noted_at_us: i64,
+    /// What became of reservations, voids and replacements.
+    pub(super) life: LifeCounts,
 }
 
 /// Checks everything; violations go to `breaches`.
 pub(super) fn check(
     world: &World,
-    seen: Seen,
+    (seen, told): (Seen, &Told),
     done: &[Outcome],
     breaches: &mut Breaches,
 ) -> Findings {
@@ -99,18 +83,10 @@ pub(super) fn check(
     }
     findings.journal_rows = journal.len() as u64;
     find_second_numbers(&journal, &closings, &mut findings, breaches);
-    let id_of = |row: &Row| row.given.map(|given| (given.counter, row.counter_id));
-    let counter_ids: HashMap<u64, i64> = journal.iter().filter_map(id_of).collect();
+    let losses = Losses::new(&gaps, &closings, done, &journal);
     for received in not_in_journal(&all, &journal) {
-        let counter_id = counter_ids.get(&received.counter);
-        let covers = |gap: &&Gap| {
-            Some(&gap.counter_id) == counter_id
-                && gap.reason == "unaccounted"
-                && (gap.first..=gap.last).contains(&received.first)
-        };
-        let gap = gaps.iter().find(covers);
-        let loses = |step: &Step| step.any(Mark::EndsNode) && step.any(Mark::LosesData);
-        if gap.is_some_and(|gap| steps_of(gap, &closings, done).any(loses)) {
+        let gap = losses.gap_of(received.counter, received.first);
+        if gap.is_some_and(|gap| losses.is_of_double_failure(gap)) {
             findings.lost_in_double_failures += 1;
         } else {
             let tell_gap = |gap| tell_gap(gap, step_of(gap, &closings, done));
@@ -118,16 +94,8 @@ pub(super) fn check(
             breaches.add("number that is not in the journal", format!("{}; {gap}", tell(received)));
         }
     }
+    findings.life = life::judge(world, told, &seen.gapless, (&journal, &losses), breaches);
     findings
-}
-
-fn tell_gap(gap: &Gap, step: Option<&Step>) -> String {
-    let Gap { counter_id, partition, epoch, first, last, reason, .. } = gap;
-    let during = step.map_or_else(|| "no fault".into(), ToString::to_string);
-    format!(
-        "{reason}: counter {counter_id}, {first} to {last}, partition {partition} epoch {epoch}, \
-         during: {during}"
-    )
 }
 
 fn tell(received: &Received) -> String {
@@ -146,96 +114,6 @@ fn without_names(cause: &str) -> String {
     };
     let word = |word| if is_id(word) || word.contains('=') { "..." } else { word };
     cause.split(' ').map(word).collect::<Vec<_>>().join(" ")
-}
-
-fn read_closings(world: &World, findings: &mut Findings) -> Closings {
-    let mut closings = Closings::new();
-    world.ledger.rows(
-        "select partition_id, epoch, closing, closed_at_us from {}.closed_epoch where epoch > 0",
-        |row| {
-            *findings.closings.entry(row[2].to_owned()).or_default() += 1;
-            let closing = Closing { is_ceiling: row[2] == "ceiling", closed_at_us: parse(row[3]) };
-            closings.insert((parse(row[0]), parse(row[1])), closing);
-        },
-    );
-    closings
-}
-
-fn read_gaps(world: &World) -> Vec<Gap> {
-    let mut gaps = Vec::new();
-    world.ledger.rows(
-        "select g.counter_id, c.partition_id, g.epoch, g.first_value, g.last_value, g.step, \
-         g.reason, g.noted_at_us from {}.gap g join {}.counter c using (counter_id)",
-        |row| {
-            gaps.push(Gap {
-                counter_id: parse(row[0]),
-                partition: parse(row[1]),
-                epoch: parse(row[2]),
-                first: parse(row[3]),
-                last: parse(row[4]),
-                step: parse(row[5]),
-                reason: row[6].to_owned(),
-                noted_at_us: parse(row[7]),
-            });
-        },
-    );
-    gaps
-}
-
-/// The step during which the epoch was closed whose closing made the gap; or in which a ledger that
-/// had gone back learned how far the database path had taken a counter, which closes none.
-fn step_of<'a>(gap: &Gap, closings: &Closings, done: &'a [Outcome]) -> Option<&'a Step> {
-    if gap.reason == "unaccounted" {
-        let told = || step_at(gap.noted_at_us, done).filter(|step| step.any(Mark::LosesData));
-        return steps_of(gap, closings, done).next().or_else(told);
-    }
-    step_at(closings.get(&(gap.partition, gap.epoch))?.closed_at_us, done)
-}
-
-/// The steps that made a gap `unaccounted`: a counter that was not touched between two of them has
-/// one gap for both.
-fn steps_of<'a>(
-    gap: &Gap,
-    closings: &Closings,
-    done: &'a [Outcome],
-) -> impl Iterator<Item = &'a Step> {
-    let later = closings.range((gap.partition, gap.epoch)..=(gap.partition, i64::MAX));
-    let ceilings = later.map(|(_, closing)| closing).filter(|closing| closing.is_ceiling);
-    ceilings
-        .take_while(|closing| closing.closed_at_us <= gap.noted_at_us)
-        .filter_map(|closing| step_at(closing.closed_at_us, done))
-}
-
-/// The step that was the last to begin at that time.
-fn step_at(at_us: i64, done: &[Outcome]) -> Option<&Step> {
-    let is_before = |done: &&Outcome| done.injected_at_us <= at_us;
-    done.iter().take_while(is_before).last().map(|done| &done.step)
-}
-
-fn judge_gaps(
-    gaps: &[Gap],
-    closings: &Closings,
-    done: &[Outcome],
-    findings: &mut Findings,
-    breaches: &mut Breaches,
-) {
-    for gap in gaps {
-        let step = step_of(gap, closings, done);
-        let example = || tell_gap(gap, step);
-        let is_explained = match gap.reason.as_str() {
-            "unaccounted" => step.is_some_and(|step| step.any(Mark::SilencesNode)),
-            "discarded" => step.is_some(),
-            _ => false,
-        };
-        if !is_explained {
-            breaches.add("gap that nothing explains", example());
-        } else if step.is_some_and(|step| step.all(Mark::NoGap)) {
-            breaches.add("gap though all nodes were alive", example());
-        }
-        let kind = step.and_then(Step::kind);
-        let values = findings.gaps.entry((kind, gap.reason.clone())).or_default();
-        *values += (gap.last - gap.first) / gap.step + 1;
-    }
 }
 
 /// A value that two documents were given.
@@ -311,6 +189,7 @@ pub(super) const COUNTERS: u64 = LETTERS.len() as u64 * LINES;
 
 #[cfg(test)]
 mod tests {
+    use super::super::gaps::Closing;
     use super::*;
 
     fn received(document: u64, counter: u64, first: u64, last: u64) -> Received {
@@ -341,6 +220,8 @@ mod tests {
             partition: 1,
             epoch: 2,
             number: number.to_owned(),
+            first,
+            last,
         }
     }
 

@@ -17,6 +17,18 @@ pub(super) struct Row {
     pub(super) partition: i64,
     pub(super) epoch: i64,
     pub(super) number: String,
+    /// Its first value.
+    pub(super) first: u64,
+    /// Its last one.
+    pub(super) last: u64,
+}
+
+impl Row {
+    /// The counter, among those of all series, and the first value; `None` if its text is not a
+    /// number of the drill.
+    pub(super) fn place(&self) -> Option<(u64, u64)> {
+        Received::place(&self.number)
+    }
 }
 
 /// Adds what was moved to files, and returns how many rows that were: a ledger that went back may
@@ -40,6 +52,8 @@ pub(super) fn add_archived(journal: &mut Vec<Row>, rows: Vec<JournalRow>) -> u64
             partition: i64::from(entry.at.partition),
             epoch: i64::try_from(entry.at.epoch).unwrap_or(i64::MAX),
             number: entry.number,
+            first,
+            last,
         });
     }
     journal.sort_by(|one, other| (&one.document, one.epoch).cmp(&(&other.document, other.epoch)));
@@ -60,6 +74,8 @@ pub(super) fn read_journal(world: &World) -> Vec<Row> {
                 partition: parse(row[5]),
                 epoch: parse(row[6]),
                 number: row[2].to_owned(),
+                first: parse(row[3]),
+                last: parse(row[4]),
             });
         },
     );

@@ -4,29 +4,21 @@
 //! client behind a balancer would, until it has its number. It never gives a request up while the
 //! load runs, and keeps everything that it was ever given.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use fastrand::Rng;
-use reqwest::Client;
+use numerator::clock::{Clock as _, SystemClock};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
-use super::orders::{BATCHES, LINES, Order, Received, SUCCESSOR, TURNING, TYPES};
+use super::asking::{Addresses, Asker};
+use super::orders::{BATCHES, GAPLESS, LINES, Order, Received, SUCCESSOR, TURNING, TYPES};
 use super::plan::NODES;
 use super::progress::Progress;
-
-/// After this time a caller asks another node.
-const TIMEOUT: Duration = Duration::from_secs(4);
-
-/// How long callers still ask for their last number once the load is to end.
-const FINISH_LIMIT: Duration = Duration::from_secs(60);
-
-/// Pause of a caller that was refused.
-const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// How old a document may be that is asked for again, if its number may later be moved to a file:
 /// far younger than what moves, however long a fault delays its answer.
@@ -35,14 +27,13 @@ const REPEATED_WITHIN: Duration = Duration::from_secs(15);
 /// Documents that a caller remembers to ask for again.
 const REMEMBERED: usize = 256;
 
-/// Where the nodes listen at present.
-pub(super) type Addresses = RwLock<[String; NODES]>;
-
 /// Everything that the callers of a load were given.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The first answer for each document.
     pub(super) received: Vec<Received>,
+    /// Those of the gapless series, and when each was answered, in microseconds of UTC.
+    pub(super) gapless: Vec<(Received, i64)>,
     /// Later answers for a document that differ from the first one.
     pub(super) second: Vec<Received>,
     /// Repeated requests that were answered.
@@ -56,6 +47,7 @@ pub(super) struct Seen {
 impl Seen {
     fn add(&mut self, other: Seen) {
         self.received.extend(other.received);
+        self.gapless.extend(other.gapless);
         self.second.extend(other.second);
         self.repeated += other.repeated;
         self.across += other.across;
@@ -84,11 +76,8 @@ impl Load {
         let mut seeds = Rng::with_seed(seed);
         let start = |i: u32| {
             let caller = Caller {
-                addresses: Arc::clone(addresses),
-                progress: Arc::clone(progress),
-                stop: stop.subscribe(),
+                asker: Asker::new(addresses, progress, stop.subscribe()),
                 next: Arc::clone(&next),
-                client: client(),
                 rng: seeds.fork(),
                 home: i as usize % NODES,
                 pace,
@@ -113,17 +102,9 @@ impl Load {
     }
 }
 
-fn client() -> Client {
-    let builder = testkit::client_builder().timeout(TIMEOUT).pool_max_idle_per_host(1);
-    builder.build().expect("a client without TLS")
-}
-
 struct Caller {
-    addresses: Arc<Addresses>,
-    progress: Arc<Progress>,
-    stop: watch::Receiver<bool>,
+    asker: Asker,
     next: Arc<AtomicU64>,
-    client: Client,
     rng: Rng,
     home: usize,
     pace: Duration,
@@ -138,7 +119,7 @@ struct Caller {
 impl Caller {
     async fn run(mut self) -> Seen {
         let mut due = Instant::now();
-        while !*self.stop.borrow() {
+        while !self.asker.has_ended() {
             match self.rng.u32(..100) {
                 0..10 => self.repeat().await,
                 10..15 => {
@@ -213,7 +194,7 @@ impl Caller {
         let Some(again) = self.read(node, &order, &answer) else { return };
         self.seen.repeated += 1;
         let is_across = TYPES[order.kind] == TURNING && !before.is_of_successor();
-        self.seen.across += u64::from(is_across && self.progress.has_turned());
+        self.seen.across += u64::from(is_across && self.asker.progress.has_turned());
         if again != before {
             self.seen.second.push(again);
         }
@@ -221,40 +202,14 @@ impl Caller {
 
     /// Repeats until the whole is answered successfully; `None` if the load ended first.
     async fn insist(&self, path: String, body: Value, first: usize) -> Option<(usize, Value)> {
-        let answered = async {
-            let mut node = first;
-            loop {
-                match self.post(node, &path, &body).await {
-                    Ok(answer) => return (node, answer),
-                    Err(why) => self.progress.refused(why),
-                }
-                sleep(RETRY_PAUSE).await;
-                node = (node + 1) % NODES;
-            }
-        };
-        let ended = async {
-            // An error means that the load has ended, and that no caller waits for an answer.
-            let _ = self.stop.clone().wait_for(|stop| *stop).await;
-            sleep(FINISH_LIMIT).await;
-        };
-        tokio::select! {
-            answer = answered => Some(answer),
-            () = ended => None,
-        }
+        let (path, body) = (&path, &body);
+        let ask = |node| async move { Ok((node, self.post(node, path, body).await?)) };
+        self.asker.ask_around(first, ask).await
     }
 
     /// Asks once; the answer if all of it succeeded, else why there is no number.
     async fn post(&self, node: usize, path: &str, body: &Value) -> Result<Value, String> {
-        let url = {
-            let addresses = self.addresses.read().expect("no holder of this lock panics");
-            format!("{}{path}", addresses[node])
-        };
-        let why = |error: reqwest::Error| {
-            (if error.is_timeout() { "no answer in time" } else { "no connection" }).to_owned()
-        };
-        let answer = self.client.post(url).json(body).send().await.map_err(why)?;
-        let status = answer.status().as_u16();
-        let answer: Value = answer.json().await.map_err(why)?;
+        let (status, answer) = self.asker.post(node, path, body).await?;
         let items = answer["items"].as_array().into_iter().flatten();
         let statuses = items.map(|item| item["status"].as_u64().unwrap_or_default());
         let is_well = |status: &u64| matches!(status, 200 | 201);
@@ -264,7 +219,7 @@ impl Caller {
                 if !(500..600).contains(&status) {
                     // Every request of the drill is valid: only a fault may refuse it.
                     let told = format!("{status} for {path}: {answer}");
-                    self.progress.breach("refusal that no fault excuses", told);
+                    self.asker.progress.breach("refusal that no fault excuses", told);
                 }
                 Err(status.to_string())
             }
@@ -274,9 +229,12 @@ impl Caller {
     fn keep(&mut self, node: usize, order: &Order, answer: &Value) {
         let Some(received) = self.read(node, order, answer) else { return };
         if received.is_of_successor() && !order.is_dated {
-            self.progress.note_turn();
+            self.asker.progress.note_turn();
         }
         self.seen.received.push(received);
+        if order.kind == GAPLESS {
+            self.seen.gapless.push((received, SystemClock.now_us()));
+        }
         if self.remembered.len() < REMEMBERED {
             self.remembered.push((*order, received, Instant::now()));
         } else {
@@ -306,10 +264,10 @@ impl Caller {
             && answer["document_id"].as_str() == Some(&order.name());
         if !fits {
             let told = format!("{order:?} was answered {answer}");
-            self.progress.breach("answer that does not fit its request", told);
+            self.asker.progress.breach("answer that does not fit its request", told);
             return None;
         }
-        self.progress.answered(node, order.kind, order.count);
+        self.asker.progress.answered(node, order.kind, order.count);
         Some(received)
     }
 }

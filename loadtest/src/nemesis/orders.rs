@@ -8,6 +8,9 @@ pub(super) const TYPES: [&str; 5] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA", TURNI
 /// The policies of the types that have one series.
 pub(super) const POLICIES: [&str; TYPES.len() - 1] = ["fast", "durable", "fast", "gapless"];
 
+/// The type whose numbers are gapless: its counters are those of reservations, too.
+pub(super) const GAPLESS: usize = 3;
+
 /// The type that a successor serves from a certain day on, and the series until then.
 pub(super) const TURNING: &str = "ECHO";
 
@@ -98,10 +101,36 @@ impl Received {
     /// number is not of the drill.
     pub(super) fn of_row(document: &str, number: &str, first: u64, last: u64) -> Option<Self> {
         let document = document.strip_prefix('d')?.parse().ok()?;
+        let (counter, value) = Self::place(number)?;
+        (value == first).then_some(Received { document, counter, first, last })
+    }
+
+    /// The counter, among those of all series, and the value that a text shows; `None` if it is no
+    /// number of the drill.
+    pub(super) fn place(number: &str) -> Option<(u64, u64)> {
         let (letter, line) = (number.get(..1)?, number.get(1..4)?.parse::<u64>().ok()?);
-        let series = LETTERS.find(letter)?;
-        let counter = series as u64 * LINES + line;
-        let is_its = line < LINES && Self::text(counter, first) == number;
-        is_its.then_some(Received { document, counter, first, last })
+        let value = number.get(5..)?.parse().ok()?;
+        let counter = LETTERS.find(letter)? as u64 * LINES + line;
+        (line < LINES && Self::text(counter, value) == number).then_some((counter, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_shows_its_counter_and_its_value_or_is_none_of_the_drill() {
+        let counter = GAPLESS as u64 * LINES + 7;
+        assert_eq!(Received::place("D007-000000042"), Some((counter, 42)));
+        assert_eq!(Received::text(counter, 42), "D007-000000042");
+        for other in ["", "D", "D032-000000042", "D007-42", "X007-000000042", "D007_000000042"] {
+            assert_eq!(Received::place(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn reservations_are_made_in_the_gapless_series() {
+        assert_eq!(POLICIES[GAPLESS], "gapless");
     }
 }

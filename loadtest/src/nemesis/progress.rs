@@ -3,8 +3,11 @@
 //! Times are those since the start of the drill.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
 
 use super::breaches::Breaches;
 use super::orders::TYPES;
@@ -35,16 +38,63 @@ impl Noted {
     }
 }
 
+/// From the last change to the begin of a fault: longer than a heartbeat and its proof take.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// Pause between two looks whether changes have ended.
+const POLL: Duration = Duration::from_millis(20);
+
 /// Shared by all callers and the injector of faults.
 pub(super) struct Progress {
     started: Instant,
     noted: Mutex<Noted>,
+    /// Whether nothing is changed now that no process tells a ledger again.
+    is_quiet: AtomicBool,
+    /// Such changes that are under way.
+    changing: AtomicUsize,
+}
+
+/// A change that is under way.
+pub(super) struct Change<'p>(&'p Progress);
+
+impl Drop for Change<'_> {
+    fn drop(&mut self) {
+        self.0.changing.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Progress {
     /// Starts the clock.
     pub(super) fn new() -> Self {
-        Progress { started: Instant::now(), noted: Mutex::default() }
+        Progress {
+            started: Instant::now(),
+            noted: Mutex::default(),
+            is_quiet: AtomicBool::new(false),
+            changing: AtomicUsize::new(0),
+        }
+    }
+
+    /// Begins a change that no process tells a ledger again, such as a void; none while it is
+    /// quiet.
+    pub(super) fn change(&self) -> Option<Change<'_>> {
+        self.changing.fetch_add(1, Ordering::SeqCst);
+        let change = Change(self);
+        (!self.is_quiet.load(Ordering::SeqCst)).then_some(change)
+    }
+
+    /// Keeps such changes from beginning, and waits until a ledger that goes back has forgotten
+    /// none: the processes then agree on it without an operator.
+    pub(super) async fn quiet(&self) {
+        self.is_quiet.store(true, Ordering::SeqCst);
+        while self.changing.load(Ordering::SeqCst) > 0 {
+            sleep(POLL).await;
+        }
+        sleep(QUIET).await;
+    }
+
+    /// Changes begin again.
+    pub(super) fn stir(&self) {
+        self.is_quiet.store(false, Ordering::SeqCst);
     }
 
     /// Now.

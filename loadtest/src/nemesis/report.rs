@@ -9,6 +9,7 @@ use super::breaches::Breaches;
 use super::check::{COUNTERS, Findings};
 use super::kinds::{KINDS, Kind};
 use super::ledger::Stores;
+use super::life::LifeCounts;
 use super::plan::NODES;
 use super::progress::Noted;
 use crate::figures::Latencies;
@@ -112,7 +113,11 @@ impl fmt::Display for Report {
         let Report { seed, stores, connections, received, repeated, restarts, .. } = self;
         let Report { releases, releases_for_dead, across, .. } = self;
         let Findings { journal_rows, archived_rows, second_numbers, .. } = self.findings;
-        let lost_in_double_failures = self.findings.lost_in_double_failures;
+        let lost_in_double_failures =
+            self.findings.lost_in_double_failures + self.findings.life.lost;
+        let LifeCounts { reserved, confirmed, committed, voided, replaced, .. } =
+            self.findings.life;
+        let LifeCounts { repeated: again, forgotten, .. } = self.findings.life;
         let (steps, numbers) = (self.outcomes.len(), self.noted.numbers);
         let (closings, causes) = (listed(&self.findings.closings), listed(&self.findings.causes));
         let refusals = listed(&self.noted.refusals);
@@ -123,6 +128,9 @@ impl fmt::Display for Report {
              load         {NODES} nodes, {connections} callers, {COUNTERS} counters\n\
              numbers      {numbers} answered, for {received} documents, and {repeated} \
              repetitions, {across} of them without a date behind the turn\n\
+             life         {reserved} reserved, {confirmed} of them confirmed and {committed} in \
+             callers' transactions, {voided} voided, {replaced} replaced, {again} repetitions; \
+             {forgotten} forgotten by ledgers that went back\n\
              journal      {journal_rows} rows, {archived_rows} of them archived\n\
              epochs       {closings}\n\
              recoveries   {causes}\n\

@@ -15,11 +15,13 @@ use testkit::redis::Redis;
 use testkit::service::{Deployment, Program, Service};
 
 use super::archiver::Archiver;
+use super::asking::Addresses;
+use super::beside::Surroundings;
 use super::ledger::{Engine, Ledger, Stores};
-use super::load::Addresses;
-use super::orders::{LINE_DIGITS, POLICIES, TYPES};
+use super::orders::{GAPLESS, LINE_DIGITS, POLICIES, TYPES};
 use super::plan::NODES;
 use super::progress::Progress;
+use super::transactions::OwnTable;
 use super::turn::Turn;
 use crate::series;
 
@@ -52,6 +54,9 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(90);
 const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 const POLL: Duration = Duration::from_millis(20);
+
+/// How much of a statement is shown, in characters.
+const PAPER_CHARS: usize = 4_000;
 
 /// Where commands are run, and the links from there.
 pub(super) struct Links {
@@ -103,6 +108,8 @@ pub(super) struct World {
     pub(super) releases: u64,
     /// How many of them waited for a node that died and lost its outbox: no node can report for it.
     pub(super) releases_for_dead: u64,
+    /// Steps so far in which the ledger goes back and the processes agree on it.
+    pub(super) agreed_steps: u32,
 }
 
 impl World {
@@ -134,6 +141,7 @@ impl World {
             restarts: 0,
             releases: 0,
             releases_for_dead: 0,
+            agreed_steps: 0,
         }
     }
 
@@ -141,6 +149,17 @@ impl World {
     pub(super) fn archiver(&self) -> Archiver {
         let (folder, key) = (self.kept.path().join("archive"), self.kept.path().join("audit.pem"));
         Archiver::new(&folder, &key, self.operator.deployment.database_url().to_owned())
+    }
+
+    /// What callers find beside the nodes; their table is made.
+    pub(super) fn surroundings(&self) -> Surroundings {
+        let url = self.operator.deployment.database_url();
+        // A file has the clock of the process that writes.
+        let ahead_us = match self.stores.ledger {
+            Engine::Postgres => 0,
+            Engine::Sqlite => self.turn.shift_us(),
+        };
+        Surroundings { own_table: OwnTable::make(&self.ledger, url), ahead_us }
     }
 
     /// The command-line options with which a command reads the archive, if there is one.
@@ -320,6 +339,18 @@ impl World {
         let output = self.operator.deployment.run(&[&["audit", "verify"], &archive[..]].concat());
         let said = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// Draws up the statement of the gapless series: whether it is complete, and its output.
+    pub(super) fn statement(&self) -> (bool, String) {
+        let year = &self.turn.day[..4];
+        let arguments =
+            ["statement", "--series", TYPES[GAPLESS], "--period", year, "--language", "en"];
+        let output = self.operator.deployment.run(&[&arguments[..], &["--json"]].concat());
+        let paper: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let is_complete = output.status.success() && paper["verdict"] == "complete";
+        let said = [output.stdout, output.stderr].concat();
+        (is_complete, String::from_utf8_lossy(&said).chars().take(PAPER_CHARS).collect())
     }
 
     /// Asks all nodes to end; returns those that did not end well.

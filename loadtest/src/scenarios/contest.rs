@@ -69,8 +69,13 @@ impl<'a> Contestant<'a> {
 
     /// A service on a stage, asked for some work.
     pub(super) fn service(stage: &'a Stage, served: Served, work: Numbers) -> Self {
+        Self::sharing(stage, served, shared(work))
+    }
+
+    /// The same, for work that the scenario reads afterwards, too.
+    pub(super) fn sharing(stage: &'a Stage, served: Served, work: Shared) -> Self {
         let (address, server) = (served.address, Server::Service(Box::new(served)));
-        Contestant { stage, address, server, work: shared(work), runs: Vec::new() }
+        Contestant { stage, address, server, work, runs: Vec::new() }
     }
 
     /// A baseline, asked for one hot counter.

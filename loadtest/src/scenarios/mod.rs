@@ -10,6 +10,7 @@ mod ladder;
 mod mixed;
 mod rates;
 mod record;
+mod reserve;
 mod verified;
 
 use std::net::SocketAddr;
@@ -30,7 +31,7 @@ pub(crate) struct Scenario {
 }
 
 /// All of them, in the order in which they run.
-pub(crate) const SCENARIOS: [Scenario; 13] = [
+pub(crate) const SCENARIOS: [Scenario; 14] = [
     Scenario { name: "hot", run: rates::hot },
     Scenario { name: "rivals", run: rates::rivals },
     Scenario { name: "ladder", run: ladder::run },
@@ -40,6 +41,7 @@ pub(crate) const SCENARIOS: [Scenario; 13] = [
     Scenario { name: "curve", run: curve::run },
     Scenario { name: "batches", run: rates::batches },
     Scenario { name: "database", run: rates::database },
+    Scenario { name: "reserve", run: reserve::run },
     Scenario { name: "mixed", run: mixed::run },
     Scenario { name: "crowd", run: crowd::run },
     Scenario { name: "history", run: history::run },

@@ -2,11 +2,13 @@
 
 mod look_ups;
 mod numbers;
+mod reservations;
 
 use std::fmt;
 
 pub(crate) use look_ups::LookUps;
 pub(crate) use numbers::{Ask, Known, Numbers};
+pub(crate) use reservations::{Reservations, Then};
 
 use crate::client::Answer;
 

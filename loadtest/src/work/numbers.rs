@@ -204,7 +204,7 @@ fn key_of(asked: u64) -> Uuid {
 }
 
 /// Writes a POST request over the last one, with more header lines.
-fn post(request: &mut Vec<u8>, path: impl Display, headers: &str, body: &str) {
+pub(super) fn post(request: &mut Vec<u8>, path: impl Display, headers: &str, body: &str) {
     request.clear();
     let written = write!(
         request,

@@ -53,6 +53,20 @@ const RECORDS_MAX_MIN: u64 = 100_000;
 pub(crate) const RECORDS_MAX_MAX: u64 = 1_000_000_000;
 
 section! {
+    /// `reservations.*`
+    Reservations {
+        /// For how long a number is [reserved](numbering.md#reservations) where the request does
+        /// not say so; never longer than `reservations.ttl_max`.
+        ttl: DurationText = DurationText(issuing().reservations.ttl), secs(1)..=days(30);
+        /// The longest time that a request may ask for.
+        ttl_max: DurationText = DurationText(issuing().reservations.ttl_max), secs(1)..=days(30);
+        /// Live reservations of one series, as each process counts them every few seconds; more
+        /// are refused with 503 `reservations-full`.
+        live_max: u64 = issuing().reservations.live_max, 1..=1_000_000;
+    }
+}
+
+section! {
     /// `allocator.*`
     Allocator {
         /// Requests that may wait for one partition; more are refused with 503.

@@ -55,6 +55,12 @@ impl CatalogStamp {
         Ok(Self::of(ledger.stamps().await?))
     }
 
+    /// Rises whenever any series changes.
+    #[must_use]
+    pub const fn series(self) -> i64 {
+        self.series
+    }
+
     /// Rises whenever any reference data change.
     #[must_use]
     pub const fn reference(self) -> i64 {

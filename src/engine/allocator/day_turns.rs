@@ -21,7 +21,7 @@ use super::catalog::{Catalog, ServedSeries};
 use super::error::{unavailable, unread};
 use super::pending_request::{CheckedRequest, PendingRequest, digest, issue_request};
 use super::retry_policy::{Errand, attempt};
-use super::{AllocError, Allocator, Issued, NumberTaken, Request, Unavailable, replay};
+use super::{AllocError, Allocator, Issued, NumberTaken, Request, Unavailable, replay, reserving};
 use crate::ledger::{Found, Record, undated_names};
 use crate::metrics::Metrics;
 use crate::redis::Take;
@@ -254,6 +254,7 @@ impl CheckedRequest {
             snowflake: None,
             asking: None,
             closed: None,
+            reserve_us: reserving::micros(request),
             identity: Arc::clone(&request.identity),
         }
     }

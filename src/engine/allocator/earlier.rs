@@ -73,6 +73,7 @@ fn as_it_reads(definition: &SeriesDefinition) -> [u8; 32] {
         once_per_document: None,
         documents: Documents::Series,
         chronology: false,
+        by_hand: false,
         closed_before: None,
         document_date: None,
         dates: None,

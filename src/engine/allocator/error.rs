@@ -32,8 +32,8 @@ pub enum Unavailable {
     Ledger,
     /// The lock of a counter is held elsewhere (slug `lock-timeout`).
     Lock,
-    /// The series was changed or removed, and this process does not know it yet (slug
-    /// `series-changed`).
+    /// The series was changed or removed, and this process does not know it yet; or, for a
+    /// reservation, any series or reference data (slug `series-changed`).
     SeriesChanged,
     /// The partition is held until an operator acts (slug `partition-held`).
     Held,
@@ -48,6 +48,13 @@ pub enum Unavailable {
     NotJournaled,
     /// Every node number for ids is held (slug `node-numbers-held`).
     NodeNumbers,
+    /// A process of an earlier version lives, which does not know reservations (slug
+    /// `older-process`).
+    OlderProcess,
+    /// Which series reserve nothing cannot be found out (slug `series-unread`).
+    SeriesUnread,
+    /// The series has as many live reservations as it may have (slug `reservations-full`).
+    ReservationsFull,
     /// The process is stopping (slug `stopping`).
     Stopping,
 }
@@ -70,6 +77,9 @@ impl Unavailable {
             Unavailable::ClockBehind => "clock-behind",
             Unavailable::NotJournaled => "number-not-journaled",
             Unavailable::NodeNumbers => "node-numbers-held",
+            Unavailable::OlderProcess => "older-process",
+            Unavailable::SeriesUnread => "series-unread",
+            Unavailable::ReservationsFull => "reservations-full",
             Unavailable::Stopping => "stopping",
         }
     }
@@ -100,6 +110,9 @@ impl fmt::Display for Unavailable {
             Unavailable::ClockBehind => "the clock is behind the last id",
             Unavailable::NotJournaled => "the number that was taken is not in the journal",
             Unavailable::NodeNumbers => "every node number for ids is held",
+            Unavailable::OlderProcess => "a process of an earlier version lives",
+            Unavailable::SeriesUnread => "which series reserve nothing is not known",
+            Unavailable::ReservationsFull => "too many reservations are live",
             Unavailable::Stopping => "stopping",
         })
     }
@@ -120,6 +133,20 @@ fn earlier(number: &Option<String>) -> String {
         None => "document has a number already, which was issued to somebody else: who may read \
                  their numbers looks it up"
             .to_owned(),
+    }
+}
+
+/// The message about the reservation of a document.
+fn reserved(number: &Option<String>) -> String {
+    match number {
+        Some(number) => format!(
+            "number {number} is reserved for the document: confirm or cancel its reservation, or \
+             send the request that made it unchanged to see it again"
+        ),
+        None => {
+            "a number is reserved for the document by another caller, which confirms or cancels it"
+                .to_owned()
+        }
     }
 }
 
@@ -147,6 +174,12 @@ pub enum AllocError {
     )]
     DocumentNumbered {
         /// That number; nothing where it was issued to another identity, and is not shown.
+        number: Option<String>,
+    },
+    /// A number is reserved for the document, and not confirmed.
+    #[error("{}", reserved(.number))]
+    DocumentReserved {
+        /// That number; nothing where it was reserved for another identity, and is not shown.
         number: Option<String>,
     },
     /// The document has a number that moved to an archive.

@@ -9,6 +9,7 @@ mod already;
 mod answers;
 mod asking;
 mod background_jobs;
+mod by_hand;
 mod cancellation;
 mod catalog;
 mod choice;
@@ -31,6 +32,7 @@ mod ranges;
 mod readings;
 mod redis_path;
 mod replay;
+mod reserving;
 mod retry_policy;
 mod scope;
 mod snowflakes;
@@ -40,12 +42,14 @@ mod turns;
 mod waiting;
 mod worker;
 
+pub use by_hand::{ReadByHand, SaidByHand};
 pub use catalog::{Catalog, CatalogStamp, ServedSeries};
 pub use error::{AllocError, NumberTaken, Unavailable};
 pub use headroom::Headroom;
 pub use next_values::next_numbers;
 pub use order::{Hints, Issued, KEY_CHARS_MAX, NextValue, Preview, Request, check_key};
 pub use readings::{Reading, ReadingError, Unread};
+pub use reserving::BLOCK_TIME;
 pub use status::WorkerView;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -185,6 +189,11 @@ impl Allocator {
         if self.shared.stopping.load(Ordering::Acquire) {
             return Err(unavailable(Unavailable::Stopping, NumberTaken::No));
         }
+        if order.reserve_us.is_some() && self.is_full_of_reservations(&order) {
+            return Box::pin(self.earlier(&order, by)).await?.unwrap_or_else(|| {
+                Err(unavailable(Unavailable::ReservationsFull, NumberTaken::No))
+            });
+        }
         if let Some(closed) = order.closed.clone() {
             return Box::pin(self.earlier(&order, by)).await?.unwrap_or(Err(closed.into()));
         }
@@ -192,6 +201,9 @@ impl Allocator {
             && let Some(answer) = Box::pin(self.earlier(&order, by)).await?
         {
             return answer;
+        }
+        if order.reserve_us.is_some() {
+            Box::pin(self.learn_unreserved(by)).await?;
         }
         let partition = order.served.version.partition;
         let worker = &self.shared.workers[partition as usize];

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use numbering::{Inputs, Lines, check_printable};
@@ -39,8 +40,14 @@ pub struct Request {
     pub document_id: Option<String>,
     /// How many numbers, 1 to [`COUNT_MAX`]; more than one is a contiguous range of one counter.
     pub count: u64,
+    /// For how long the number is reserved for its document, or [`super::BLOCK_TIME`] for a block;
+    /// without it, it is issued.
+    pub reserve_for: Option<Duration>,
     /// Give a document that has a number already another one.
     pub again: bool,
+    /// The void number in whose place this one is to stand: part of what a retry must repeat. The
+    /// allocator takes the number; who asks writes the link.
+    pub replaces: Option<Box<str>>,
     /// The caller's key for safe retries, at most [`KEY_CHARS_MAX`] characters.
     pub idempotency_key: Option<String>,
     /// The caller: its visibility and its scope.
@@ -120,6 +127,13 @@ pub struct Issued {
     pub last_number: Option<String>,
     /// Whether an earlier allocation answered.
     pub replayed: bool,
+    /// Keys of the counters that begin with it, in a series whose scope of uniqueness has a
+    /// dimension that its numbers do not show: a typing error in that opens a counter, and repeats
+    /// the texts of another one. Empty in other series.
+    pub new_counters: Vec<String>,
+    /// Where the number is reserved and not confirmed: it cannot be confirmed from then on, in
+    /// microseconds of UTC by the ledger's clock; of a block [`crate::ledger::NO_END_US`].
+    pub reserved_until_us: Option<i64>,
 }
 
 /// What a number would look like.

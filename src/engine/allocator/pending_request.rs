@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use numbering::{
     CounterKey, DocumentsOf, InputError, Inputs, PartialNumber, Policy, Serial, Snowflake,
-    SnowflakePlace, Told, hexadecimal,
+    SnowflakePlace, TakenRange, Told, hexadecimal,
 };
 use serde::Serializer as _;
 use serde::ser::SerializeSeq;
@@ -19,7 +19,7 @@ use super::cancellation::CancellationState;
 use super::catalog::{Catalog, ServedSeries};
 use super::drafted::Drafted;
 use super::order::Asking;
-use super::{AllocError, Issued, KEY_CHARS_MAX, Request, check_key, scope};
+use super::{AllocError, Issued, KEY_CHARS_MAX, Request, check_key, reserving, scope};
 use crate::auth::{COUNT_MAX, Identity};
 use crate::clock::Clock;
 use crate::ledger::{CounterSpec, Entry, Question, Record, SeriesVersion};
@@ -48,6 +48,8 @@ pub(super) struct CheckedRequest {
     pub asking: Option<Asking>,
     /// Why it gets no new number, where its date lies in a closed period.
     pub closed: Option<InputError>,
+    /// For how long its number is reserved, in microseconds, where it is.
+    pub reserve_us: Option<i64>,
     /// The caller.
     pub identity: Arc<Identity>,
 }
@@ -106,6 +108,7 @@ impl CheckedRequest {
                           documents";
             return Err(AllocError::Field { field: "count", reason: reason.into() });
         }
+        let reserve_us = reserving::reserve_us(&request, &served, draft.snowflake.is_some())?;
         let asking = Asking::of(&request, served.series.sourced().map(|it| it.source), now)?;
         let series_id = served.version.series_id;
         let specs = counter_specs(&served, &draft.keys);
@@ -149,6 +152,7 @@ impl CheckedRequest {
             snowflake: draft.snowflake,
             asking,
             closed: draft.closed,
+            reserve_us,
             identity: request.identity,
         })
     }
@@ -213,7 +217,20 @@ impl CheckedRequest {
             Some(partial.fill(&lasts)?)
         };
         let series = self.served.version.definition.code.clone();
-        Ok(Issued { entry, series, last_number, replayed })
+        let new_counters = self.new_counters(&entry);
+        Ok(Issued { entry, series, last_number, replayed, new_counters, reserved_until_us: None })
+    }
+
+    /// The counters that begin with an entry, where another value of a dimension that is not shown
+    /// repeats the texts of another counter.
+    fn new_counters(&self, entry: &Entry) -> Vec<String> {
+        let begins = |(spec, taken): &(&CounterSpec, &TakenRange)| spec.start == taken.range.first;
+        let begun = self.specs.iter().zip(&entry.taken).filter(begins);
+        // Most numbers are not the first ones of a counter: they ask no more.
+        if begun.clone().next().is_none() || !self.served.series.hides_its_scope() {
+            return Vec::new();
+        }
+        begun.map(|(spec, _)| spec.key.clone()).collect()
     }
 }
 
@@ -268,7 +285,7 @@ pub(super) fn digest(request: &Request) -> String {
     let Inputs {
         type_code, type_id, project, project_id, date, phase, context, recipients, ..
     } = &request.inputs;
-    let Request { document_id, count, again, .. } = request;
+    let Request { document_id, count, again, replaces, .. } = request;
     let mut payload = serde_json::Serializer::new(Vec::with_capacity(PAYLOAD_BYTES));
     let written = payload.serialize_seq(None).and_then(|mut list| {
         list.serialize_element(document_id)?;
@@ -285,6 +302,9 @@ pub(super) fn digest(request: &Request) -> String {
         }
         if type_id.is_some() || project_id.is_some() || !recipients.is_empty() {
             list.serialize_element(&(type_id, project_id, recipients))?;
+        }
+        if let Some(replaces) = replaces {
+            list.serialize_element(&("replaces", replaces))?;
         }
         SerializeSeq::end(list)
     });
@@ -388,7 +408,9 @@ mod tests {
             inputs,
             document_id: Some("d1".into()),
             count: 1,
+            reserve_for: None,
             again: false,
+            replaces: None,
             idempotency_key: None,
             identity: Arc::new(Identity::local("u", COUNT_MAX)),
             user_id: "u".into(),
@@ -403,6 +425,10 @@ mod tests {
         assert_eq!(digest(&request(|_| ())), "971ec6de3dc8b2fec57bac1ba299503c");
         let in_phase = request(|inputs| inputs.phase = Some("P2".into()));
         assert_eq!(digest(&in_phase), "5c9e74ff4ba11bb0ad6dcc2ea1fea8a6");
+        let replacing =
+            |number: &str| digest(&Request { replaces: Some(number.into()), ..request(|_| ()) });
+        assert_ne!(replacing("A-1"), digest(&request(|_| ())), "another request");
+        assert_ne!(replacing("A-1"), replacing("A-2"));
     }
 
     #[test]

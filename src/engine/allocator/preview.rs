@@ -1,6 +1,6 @@
 //! What numbers would look like. Takes nothing: another request may get the same number.
 
-use numbering::{Inputs, Serial, Series};
+use numbering::{Inputs, Policy, Serial, Series};
 use tokio::time::Instant;
 
 use super::drafted::{Drafting, Purpose};
@@ -16,14 +16,7 @@ impl Allocator {
     /// # Errors
     /// Whatever `issue` would refuse before taking a number.
     pub async fn preview(&self, request: Request) -> Result<Preview, AllocError> {
-        let context = &self.shared.context;
-        let request = request.within_scope();
-        let began = Instant::now();
-        let by = began + context.settings.time_limit;
-        let drafted =
-            self.draft(&request, (began, by), (Purpose::Preview, &Hints::default())).await?;
-        let Drafting::Drafted(drafted) = drafted else { unreachable!("a preview asks nobody") };
-        let order = CheckedRequest::of(request, drafted, context.clock.as_ref())?;
+        let order = self.checked(request).await?;
         if let Some(closed) = order.closed {
             return Err(closed.into());
         }
@@ -32,6 +25,7 @@ impl Allocator {
         let mut nexts = Vec::with_capacity(serials.len());
         for (index, (serial, key)) in serials.iter().zip(&order.record.counter_keys).enumerate() {
             let next = self.next_value(Some(order.record.series_id), serial, key).await?;
+            let next = self.or_returned(&order, next).await?;
             must_have_begun(&order.served.version.definition.code, serial, &next)?;
             if next.value > serial.max {
                 return Err(replay::exhausted(&order, index));
@@ -41,6 +35,21 @@ impl Allocator {
         let values: Vec<u64> = nexts.iter().map(|next| next.value).collect();
         let series = order.served.version.definition.code.clone();
         Ok(Preview { number: order.partial.fill(&values)?, series, record: order.record, nexts })
+    }
+
+    /// A request as it would be taken now. Asks no source, and takes nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    pub(super) async fn checked(&self, request: Request) -> Result<CheckedRequest, AllocError> {
+        let context = &self.shared.context;
+        let request = request.within_scope();
+        let began = Instant::now();
+        let by = began + context.settings.time_limit;
+        let drafted =
+            self.draft(&request, (began, by), (Purpose::Preview, &Hints::default())).await?;
+        let Drafting::Drafted(drafted) = drafted else { unreachable!("a preview asks nobody") };
+        CheckedRequest::of(request, drafted, context.clock.as_ref())
     }
 
     /// The next `count` numbers of a series that may not be saved yet, for one request to it; fewer
@@ -63,6 +72,27 @@ impl Allocator {
             nexts.push(self.next_value(series_id, serial, &key.to_string()).await?);
         }
         texts(series, draft, &nexts, (count, now))
+    }
+
+    /// The value that came back from a reservation in place of the next one, where there is one: a
+    /// request for several numbers takes none.
+    async fn or_returned(
+        &self,
+        order: &CheckedRequest,
+        next: NextValue,
+    ) -> Result<NextValue, AllocError> {
+        let policy = order.served.version.definition.policy;
+        let ([spec], None, Policy::Gapless) = (&order.specs[..], &order.family, policy) else {
+            return Ok(next);
+        };
+        if order.count() != 1 {
+            return Ok(next);
+        }
+        let ledger = &self.shared.context.ledger;
+        let lowest = ledger.counters().lowest_returned(spec).await;
+        let lowest = lowest.map_err(|error| unread(&error))?;
+        let lowest = lowest.and_then(|lowest| u64::try_from(lowest).ok());
+        Ok(lowest.map_or(next, |value| NextValue { value, ..next }))
     }
 
     /// Refuses a preview that is dated before the last number of its counters.

@@ -1,6 +1,7 @@
-//! Numbers within ranges. The journal has a range under its first number only, so its other numbers
-//! are found by the counter and the value that they show: read by every version of a series, and
-//! looked up in each counter that the number may have come from.
+//! Numbers within ranges and gaps. The journal has a range under its first number only, and the
+//! register of gaps has values alone, so numbers are found there by the counter and the value that
+//! they show: read by every version of a series, and looked up in each counter that the number may
+//! have come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use std::sync::Arc;
 use numbering::ParsedSerial;
 
 use super::catalog::{Catalog, ServedSeries};
-use crate::ledger::{COUNTERS_LOOKED_MAX, JournalRow, LedgerError, SeriesVersion, SharedLedger};
+use crate::ledger::{
+    COUNTERS_LOOKED_MAX, Gap, JournalRow, LedgerError, SeriesVersion, SharedLedger, ValueRuns,
+};
 
 /// Most counters that are asked for by their names in the search for one number.
 const PROBES_MAX: usize = 1_000;
@@ -70,11 +73,27 @@ impl Catalog {
         number: &str,
         wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
     ) -> Result<(Vec<JournalRow>, Option<LedgerError>), LedgerError> {
-        let Places { all, unsearched } = self.places(ledger, number, wanted).await?;
-        let mut found: Vec<JournalRow> = Vec::new();
+        let (found, unsearched) = self.find_members(ledger, number, wanted).await?;
+        Ok((found.into_iter().map(|(row, _)| row).collect(), unsearched))
+    }
+
+    /// The same, each with the value of the number within its range.
+    ///
+    /// # Errors
+    /// Whatever keeps the ledger from answering.
+    pub async fn find_members(
+        self: &Arc<Self>,
+        ledger: &SharedLedger,
+        number: &str,
+        wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
+    ) -> Result<(Vec<(JournalRow, u64)>, Option<LedgerError>), LedgerError> {
+        let places = self.places(ledger, ValueRuns::Issued, number, wanted).await?;
+        let Places { all, unsearched } = places;
+        let mut found = Vec::new();
         for (counter_id, value) in all {
             let row = ledger.register().row_of(counter_id, value).await?;
-            found.extend(row.filter(|row| row.entry.shows(value, number)));
+            let row = row.filter(|row| row.entry.shows(value, number));
+            found.extend(row.map(|row| (row, value)));
         }
         Ok((found, unsearched))
     }
@@ -89,7 +108,8 @@ impl Catalog {
         ledger: &SharedLedger,
         number: &str,
     ) -> Result<Vec<String>, LedgerError> {
-        let Places { all, unsearched } = self.places(ledger, number, |_| true).await?;
+        let places = self.places(ledger, ValueRuns::Issued, number, |_| true).await?;
+        let Places { all, unsearched } = places;
         let mut files = Vec::new();
         for (counter_id, value) in all {
             let note = ledger.archive().of_value(counter_id, value).await?;
@@ -101,10 +121,31 @@ impl Catalog {
         }
     }
 
-    /// The counters of which a range holds a number.
+    /// The gaps that have the value of a number, as far as a version of a wanted series reads it.
+    /// Where there are more counters than are searched, those of the others are left out.
+    ///
+    /// # Errors
+    /// Whatever keeps the ledger from answering.
+    pub async fn find_gaps(
+        self: &Arc<Self>,
+        ledger: &SharedLedger,
+        number: &str,
+        wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
+    ) -> Result<Vec<(u64, Gap)>, LedgerError> {
+        let Places { all, .. } = self.places(ledger, ValueRuns::Gaps, number, wanted).await?;
+        let mut found = Vec::new();
+        for (counter_id, value) in all {
+            let gap = ledger.register().gap_of(counter_id, value).await?;
+            found.extend(gap.map(|gap| (value, gap)));
+        }
+        Ok(found)
+    }
+
+    /// The counters of which a run holds a number.
     async fn places(
         self: &Arc<Self>,
         ledger: &SharedLedger,
+        runs: ValueRuns,
         number: &str,
         wanted: impl Fn(&SeriesVersion) -> bool + Send + 'static,
     ) -> Result<Places, LedgerError> {
@@ -118,8 +159,8 @@ impl Catalog {
         };
         let Probes { counters, searches } = probing.await.map_err(ended)?;
         let mut places = Places::default();
-        ask_by_name(ledger, counters, &mut places).await?;
-        search(ledger, searches, &mut places).await?;
+        ask_by_name(ledger, runs, counters, &mut places).await?;
+        search(ledger, runs, searches, &mut places).await?;
         Ok(places)
     }
 
@@ -141,6 +182,7 @@ impl Catalog {
 /// Asks for counters by their names, those of one value together.
 async fn ask_by_name(
     ledger: &SharedLedger,
+    runs: ValueRuns,
     counters: BTreeSet<Probe>,
     places: &mut Places,
 ) -> Result<(), LedgerError> {
@@ -158,7 +200,7 @@ async fn ask_by_name(
     for (value, probes) in by_value {
         let names: Vec<(i64, &str, &str)> =
             probes.iter().map(|probe| (probe.series_id, &*probe.serial, &*probe.key)).collect();
-        let holding = ledger.counters().named_holding(&names, value).await?;
+        let holding = ledger.counters().named_holding(runs, &names, value).await?;
         places.all.extend(holding.counters.into_iter().map(|counter_id| (counter_id, value)));
         if !holding.is_whole {
             places.leave_out(format!(
@@ -174,6 +216,7 @@ async fn ask_by_name(
 /// Asks for counters of serials whose numbers do not show them.
 async fn search(
     ledger: &SharedLedger,
+    runs: ValueRuns,
     searches: BTreeSet<Search>,
     places: &mut Places,
 ) -> Result<(), LedgerError> {
@@ -187,7 +230,8 @@ async fn search(
             ));
             break;
         }
-        let holding = ledger.counters().holding((series_id, &serial), &shown, value).await?;
+        let of_serial = (series_id, &*serial);
+        let holding = ledger.counters().holding(runs, of_serial, &shown, value).await?;
         places.all.extend(holding.counters.into_iter().map(|counter_id| (counter_id, value)));
         if !holding.is_whole {
             places.leave_out(format!(

@@ -4,18 +4,39 @@ use numbering::{InputError, Serial};
 
 use super::pending_request::CheckedRequest;
 use super::{AllocError, Issued};
-use crate::ledger::{Entry, Found};
+use crate::auth::Identity;
+use crate::ledger::{DocumentHas, Entry, Found, Reservation};
 
 /// Judges what the journal found under an order's keys; `None`: nothing, a number may be taken. The
 /// caller's key is checked before the document, as in the issue script.
 pub(super) fn judge(order: &CheckedRequest, found: Found) -> Option<Result<Issued, AllocError>> {
     let same = |digest: &str| digest == order.record.payload_digest;
-    match (found.by_key, found.by_document) {
-        (Some(entry), _) if same(&entry.record.payload_digest) => Some(order.repeated(entry)),
-        (Some(_), _) => Some(Err(AllocError::KeyReused)),
-        (None, Some(entry)) if same(&entry.record.payload_digest) => Some(order.repeated(entry)),
-        (None, Some(entry)) => Some(Err(order.numbered(entry))),
-        (None, None) => found.archived.map(|file| Err(AllocError::DocumentArchived { file })),
+    let Found { by_key, by_document, archived, reserved_by_key, reserved_by_document, assigned } =
+        found;
+    // One that is over or cancelled is no answer.
+    let live = |found: Option<Box<Reservation>>| found.filter(|found| !found.is_due());
+    let (reserved_by_key, reserved_by_document) =
+        (live(reserved_by_key), live(reserved_by_document));
+    // What is issued answers before what is reserved: a document may have both.
+    let (by_document, other) = match by_document {
+        Some(entry) if same(&entry.record.payload_digest) => (Some(entry), None),
+        other => (None, other),
+    };
+    match (by_key, reserved_by_key, by_document) {
+        (Some(entry), ..) if same(&entry.record.payload_digest) => Some(order.repeated(entry)),
+        (None, Some(reserved), _) if same(&reserved.entry.record.payload_digest) => {
+            Some(order.reserved_before(*reserved))
+        }
+        (Some(_), ..) | (None, Some(_), _) => Some(Err(AllocError::KeyReused)),
+        (None, None, Some(entry)) => Some(order.repeated(entry)),
+        (None, None, None) => match (reserved_by_document, other, assigned) {
+            (Some(reserved), ..) => Some(order.reserved_before(*reserved)),
+            (None, Some(entry), _) => Some(Err(order.numbered(entry))),
+            (None, None, Some(assigned)) => {
+                Some(Err(order.document_has(DocumentHas::Assigned(assigned))))
+            }
+            (None, None, None) => archived.map(|file| Err(AllocError::DocumentArchived { file })),
+        },
     }
 }
 
@@ -64,10 +85,24 @@ impl CheckedRequest {
         if self.sees(&entry) { self.issued(entry, true) } else { Err(numbered(None)) }
     }
 
+    /// The answer of a live reservation: to the request that made it itself, else a refusal.
+    fn reserved_before(&self, reserved: Reservation) -> Result<Issued, AllocError> {
+        let is_shown = self.sees(&reserved.entry);
+        let is_same = reserved.entry.record.payload_digest == self.record.payload_digest;
+        if is_shown && is_same && self.reserve_us.is_some() {
+            return self.reserved(reserved, true);
+        }
+        Err(self.document_has(DocumentHas::Reserved(Box::new(reserved))))
+    }
+
     /// The refusal of another request for a document that has a number.
     pub(super) fn numbered(&self, entry: Entry) -> AllocError {
-        let is_shown = self.sees(&entry);
-        numbered(is_shown.then_some(entry.number))
+        self.document_has(DocumentHas::Number(Box::new(entry)))
+    }
+
+    /// The refusal of a request for a document that has something else.
+    fn document_has(&self, has: DocumentHas) -> AllocError {
+        AllocError::document_has(&self.identity, &self.served.version.definition.code, has)
     }
 
     /// Whether the caller may see an earlier number of the series.
@@ -75,6 +110,30 @@ impl CheckedRequest {
         let record = &entry.record;
         let code = &self.served.version.definition.code;
         self.identity.sees_number(&record.user_id, code, record.project.as_deref())
+    }
+}
+
+impl AllocError {
+    /// The refusal of another number for a document of a series. What it has is shown to those who
+    /// see it.
+    pub(crate) fn document_has(identity: &Identity, series: &str, has: DocumentHas) -> Self {
+        let sees =
+            |user_id: &str, project: Option<&str>| identity.sees_number(user_id, series, project);
+        let seen = |entry: Entry| {
+            let is_seen = sees(&entry.record.user_id, entry.record.project.as_deref());
+            is_seen.then_some(entry.number)
+        };
+        match has {
+            DocumentHas::Number(entry) => numbered(seen(*entry)),
+            DocumentHas::Assigned(assigned) => {
+                let is_seen = sees(&assigned.taken_by, assigned.project.as_deref());
+                numbered(is_seen.then_some(assigned.number))
+            }
+            DocumentHas::Reserved(held) => {
+                AllocError::DocumentReserved { number: seen(held.entry) }
+            }
+            DocumentHas::Archived(file) => AllocError::DocumentArchived { file },
+        }
     }
 }
 

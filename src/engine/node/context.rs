@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::incidents::{IncidentState, Tidings};
 use super::membership::Membership;
 use super::{
-    Clocks, ClusterHealth, CutOff, FALLBACK_AFTER, Incidents, Isolation, Permits, PlannedEnds,
-    ProcessSettings, RedisHealth, UnjournaledPartitions,
+    Clocks, ClusterHealth, CutOff, FALLBACK_AFTER, Incidents, Isolation, LiveReservations, Permits,
+    PlannedEnds, ProcessSettings, RedisHealth, UnjournaledPartitions,
 };
 use crate::clock::SharedClock;
 use crate::engine::journal::JournalQueue;
-use crate::ledger::{At, Deployment, Event, LedgerError, Owner, Partition, SharedLedger};
+use crate::ledger::{At, Deployment, Entry, Event, LedgerError, Owner, Partition, SharedLedger};
 use crate::metrics::Metrics;
 use crate::node::NodeId;
 use crate::redis::{Guard, Keys, Redis};
@@ -48,6 +48,8 @@ pub struct Context {
     pub membership: Arc<Membership>,
     /// The gauges and counters.
     pub metrics: Metrics,
+    /// How many reservations are live.
+    pub reservations: LiveReservations,
     /// Whether workers open their partition before the first request (a service does, a command
     /// not).
     pub eager: bool,
@@ -86,6 +88,24 @@ impl FlightNumbers {
 }
 
 impl Context {
+    /// Keeps records that leave this process with an answer, in case that the ledger forgets them
+    /// (F9): those that were written for it, and those that were found.
+    ///
+    /// # Errors
+    /// As [`Membership::must_hand_out`]: the processes may have agreed on a ledger without them
+    /// (F25).
+    pub(crate) fn hand_out<'a>(
+        &self,
+        node: NodeId,
+        written: Vec<Entry>,
+        found: impl IntoIterator<Item = &'a Entry>,
+    ) -> Result<(), LedgerError> {
+        let _right = self.membership.must_hand_out(node)?;
+        self.journal.keep(node, written);
+        self.journal.keep_found(node, found);
+        Ok(())
+    }
+
     /// Whether a partition's Redis is unavailable: no script has succeeded for
     /// [`FALLBACK_AFTER`], and no other live node reports that one does there (F22).
     #[must_use]

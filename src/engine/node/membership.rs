@@ -213,6 +213,21 @@ impl Membership {
         (!silenced.contains(&node)).then_some(silenced)
     }
 
+    /// The same of what was written, or read, and is handed out only with that right.
+    ///
+    /// # Errors
+    /// `Unreachable`, maybe written, once the ledger has gone back under that identity: worth a
+    /// retry.
+    pub(crate) fn must_hand_out(
+        &self,
+        node: NodeId,
+    ) -> Result<RwLockReadGuard<'_, HashSet<NodeId>>, LedgerError> {
+        self.hand_out(node).ok_or_else(|| {
+            let cause = "the ledger went back meanwhile".to_owned();
+            LedgerError::Unreachable { cause, maybe_written: true }
+        })
+    }
+
     /// The highest epochs seen.
     pub(super) fn seen(&self) -> Vec<At> {
         let seen = self.seen.lock().expect("no holder of this lock panics");

@@ -14,6 +14,7 @@ mod isolation;
 mod known_epochs;
 mod last_seen_file;
 mod ledger_availability;
+mod live_reservations;
 mod membership;
 mod memory;
 mod observation;
@@ -34,8 +35,9 @@ pub use incidents::Incidents;
 pub use isolation::{CutOff, Isolation};
 pub use last_seen_file::{LastSeenFile, hear_redis};
 pub use ledger_availability::{LedgerAvailability, Use};
+pub use live_reservations::LiveReservations;
 pub use membership::{Membership, News};
-pub use operator::operator;
+pub use operator::{login, operator};
 pub use permits::Permits;
 pub(crate) use planned_ends::PlannedEnd;
 pub use planned_ends::PlannedEnds;
@@ -43,6 +45,6 @@ pub use quorum_check::QuorumCheck;
 pub use redis_health::RedisHealth;
 pub use settings::{
     BACKOFF_MAX, BACKOFF_MIN, FALLBACK_AFTER, PROBE_PERIOD, ProcessSettings, RECOVERY_OPEN_TIMEOUT,
-    SnowflakeSettings, SweepSettings,
+    ReservationSettings, SnowflakeSettings, SweepSettings,
 };
 pub use unjournaled::UnjournaledPartitions;

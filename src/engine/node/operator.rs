@@ -21,10 +21,26 @@ const CLAIM_CHARS_MAX: usize = 64;
 /// (SUDO_USER=maria)`.
 #[must_use]
 pub fn operator() -> String {
+    let user = user();
+    with_claim(format!("{user}@{}", host()), &user, environment())
+}
+
+/// The same without the machine, as numbers name the user who took them: `maria`, or `root
+/// (SUDO_USER=maria)`.
+#[must_use]
+pub fn login() -> String {
+    let user = user();
+    with_claim(user.clone(), &user, environment())
+}
+
+fn user() -> String {
     let users = std::fs::read_to_string(USERS).unwrap_or_default();
-    let user = name_of(&users, getuid().as_raw());
-    let said = CLAIMS.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)));
-    written(&user, &host(), said)
+    name_of(&users, getuid().as_raw())
+}
+
+/// What the environment claims.
+fn environment() -> impl Iterator<Item = (&'static str, String)> {
+    CLAIMS.into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?)))
 }
 
 /// The name of a user; of one that the file does not have, its number.
@@ -38,9 +54,10 @@ fn name_of(users: &str, uid: u32) -> String {
     named.next().unwrap_or_else(|| format!("uid {number}"))
 }
 
-fn written(
+/// What is known of a user, and beside it the first claim that names another one.
+fn with_claim(
+    known: String,
     user: &str,
-    host: &str,
     said: impl IntoIterator<Item = (&'static str, String)>,
 ) -> String {
     let claim = said.into_iter().find(|(_, claimed)| !claimed.is_empty() && claimed != user);
@@ -48,7 +65,7 @@ fn written(
         let kept: String = claimed.chars().take(CLAIM_CHARS_MAX).collect();
         format!(" ({name}={})", escaped(&kept.replace(['\n', '\t'], " ")))
     });
-    format!("{user}@{host}{}", shown.unwrap_or_default())
+    known + &shown.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -62,7 +79,8 @@ mod tests {
         assert_eq!(name_of(PASSWD, 1000), "ann");
         assert_eq!(name_of(PASSWD, 100), "uid 100");
         let of = |said: &[(&'static str, &str)]| {
-            written("root", "vm", said.iter().map(|(name, said)| (*name, (*said).to_owned())))
+            let said = said.iter().map(|(name, said)| (*name, (*said).to_owned()));
+            with_claim("root@vm".into(), "root", said)
         };
         assert_eq!(of(&[("USER", "root"), ("LOGNAME", "")]), "root@vm");
         assert_eq!(of(&[("SUDO_USER", "ann"), ("USER", "bob")]), "root@vm (SUDO_USER=ann)");

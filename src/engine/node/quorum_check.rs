@@ -109,8 +109,9 @@ async fn report(context: &Context, nonce: Uuid, replayed: Replayed) -> Result<bo
         // Everything that is gone from memory must precede the last moment that the ledger shows.
         let is_older =
             |lost: Option<_>| lost.is_none_or(|lost| complete_until.is_some_and(|at| lost < at));
-        let remembers = [replayed.forgot, memory.forgot(), ledger.changed_at()].map(is_older);
-        let is_complete = has_catalog && replayed.refused == 0 && remembers == [true; 3];
+        let lost = [replayed.forgot, memory.forgot(), ledger.changed_at(), ledger.forgot_held()];
+        let remembers = lost.map(is_older);
+        let is_complete = has_catalog && replayed.refused == 0 && remembers == [true; 4];
         tracing::warn!(
             ?replayed,
             has_catalog,

@@ -72,6 +72,8 @@ pub struct ProcessSettings {
     pub snowflake: SnowflakeSettings,
     /// Removing what no question needs any more.
     pub sweep: SweepSettings,
+    /// Bounds of reservations.
+    pub reservations: ReservationSettings,
     /// `http.time_limit`: longest time a request may take.
     pub time_limit: Duration,
 }
@@ -118,6 +120,7 @@ impl Default for ProcessSettings {
             stop_max: Duration::from_secs(30),
             snowflake: SnowflakeSettings::default(),
             sweep: SweepSettings::default(),
+            reservations: ReservationSettings::default(),
             time_limit: Duration::from_secs(40),
         }
     }
@@ -156,6 +159,27 @@ const KEEP_ROUNDS: u32 = 720;
 const ROUND_PERIODS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3_600));
 /// Epochs that may end by plan within `sweep.keep`: each seeds the counters in use anew.
 const KEEP_EPOCHS: u32 = 30;
+
+/// Bounds of reservations.
+#[derive(Clone, Copy, Debug)]
+pub struct ReservationSettings {
+    /// `reservations.ttl`: for how long a number is reserved where the caller does not say so.
+    pub ttl: Duration,
+    /// `reservations.ttl_max`: the longest time that a caller may ask for.
+    pub ttl_max: Duration,
+    /// `reservations.live_max`: live reservations of one series.
+    pub live_max: u64,
+}
+
+impl Default for ReservationSettings {
+    fn default() -> Self {
+        ReservationSettings {
+            ttl: Duration::from_secs(5 * 60),
+            ttl_max: Duration::from_secs(24 * 60 * 60),
+            live_max: 10_000,
+        }
+    }
+}
 
 impl SweepSettings {
     /// A sweep that keeps what ended for `keep`: a round at each 720th of it (1 s to 1 h), and at

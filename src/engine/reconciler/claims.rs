@@ -94,7 +94,12 @@ impl<'a> Claims<'a> {
         let shows = series.is_none_or(|series| series.shows_serial(0));
         let has_place = PartialNumber::parse(&text.mask).is_ok_and(|mask| mask.shows_serial(0));
         let mut broken = Vec::new();
-        if shows && !has_place {
+        if text.is_as_written {
+            let reads = |series: &Series| series.clone().widened().could_render(&text.number);
+            if has_place || series.is_some_and(reads) {
+                broken.push(format!("{}: its series could render it as written", place()));
+            }
+        } else if shows && !has_place {
             broken.push(format!("{}: its mask has no place for the value", place()));
         }
         if series.is_some_and(|series| !has_scope(series, text)) {
@@ -120,7 +125,8 @@ impl<'a> Claims<'a> {
     /// Compares the segments with the files, where all of them were read, and looks for the keys.
     pub(super) async fn finish(&mut self, with_files: bool) -> Result<(), LedgerError> {
         let files = self.files().await?;
-        let has_revisions = self.ledger.audits().sizes().await?.revisions > 0;
+        let may_stay = self.ledger.audits().sizes().await?.revisions > 0
+            || self.ledger.life().is_any_beside_segments().await?;
         let mut segments: BTreeMap<_, _> = std::mem::take(&mut self.segments).into_iter().collect();
         segments.retain(|_, _| with_files);
         for ((name, sha256), rows) in segments {
@@ -128,12 +134,11 @@ impl<'a> Claims<'a> {
                 Some(file) if hexadecimal(&file.file.sha256) != sha256 => {
                     self.add(format!("segments know {name} with another SHA-256 than the ledger"));
                 }
-                // Rows of numbers with revisions stay in the journal in addition to the file.
+                // Rows of numbers with revisions, or that are void, stay in the journal in
+                // addition to the file.
                 Some(file)
                     if rows > file.file.rows
-                        || rows < file.file.rows
-                            && self.ended.contains(&name)
-                            && !has_revisions =>
+                        || rows < file.file.rows && self.ended.contains(&name) && !may_stay =>
                 {
                     let has = file.file.rows;
                     self.add(format!("segments stand for {rows} rows of {name}, which has {has}"));

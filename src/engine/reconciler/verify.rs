@@ -11,12 +11,14 @@ use tokio::time::Instant;
 
 use super::closed_epochs::{settle_counters, settle_slices};
 use super::compare::Comparison;
+use super::duplicate::Duplicate;
+use super::reservations::reservation_findings;
 use super::texts::{Misread, Texts};
 use super::underway::Underway;
-use super::{RedisReport, Stores, is_held};
+use super::{RedisReport, Stores, is_held, strays};
 use crate::backoff::Backoff;
 use crate::ledger::{
-    Audited, Collision, Counter, LedgerError, Nobodys, Revision, SharedLedger, Span, Totals,
+    Audited, Counter, LedgerError, Nobodys, Revision, SharedLedger, Span, StrayAct, Totals,
     UnrecordedToken, Unsettled, ValueOf,
 };
 
@@ -45,7 +47,7 @@ pub struct VerifyReport {
     pub left_alone: u64,
     /// Sizes of journal, gap register, collisions and rejected rows.
     pub totals: Totals,
-    /// Values that are neither in the journal nor in the gap register, nor on their way there.
+    /// Values that are neither journaled, nor reserved, nor in the gap register, nor on their way.
     pub missing: Vec<Finding>,
     /// Values that occur twice.
     pub twice: Vec<Finding>,
@@ -62,6 +64,8 @@ pub struct VerifyReport {
     pub unsettled: Vec<Unsettled>,
     /// Revisions of numbers that the journal does not have, or whose text it does not hold.
     pub stray_revisions: Vec<Revision>,
+    /// Acts upon numbers, such as voids, whose number the journal does not have.
+    pub stray_acts: Vec<StrayAct>,
     /// Claims of rows that do not hold, other than their values, and missing keys.
     pub broken: Vec<String>,
     /// Tokens in force that are not what their last event left.
@@ -74,27 +78,6 @@ pub struct VerifyReport {
     pub archived: u64,
     /// How Redis compares; absent where none is configured.
     pub redis: Option<RedisReport>,
-}
-
-/// A number that was issued a second time.
-#[derive(Clone, Debug, Serialize)]
-pub struct Duplicate {
-    /// The number.
-    pub number: String,
-    /// The allocation that came second.
-    pub allocation_id: String,
-    /// The one that was there.
-    pub other_allocation_id: Option<String>,
-}
-
-impl Duplicate {
-    fn of(collision: Collision) -> Self {
-        Duplicate {
-            number: collision.number,
-            allocation_id: collision.allocation_id.to_string(),
-            other_allocation_id: collision.other_allocation_id.map(|id| id.to_string()),
-        }
-    }
 }
 
 /// A run of values of one counter.
@@ -127,6 +110,7 @@ impl VerifyReport {
             && self.nobodys.is_empty()
             && self.unsettled.is_empty()
             && self.stray_revisions.is_empty()
+            && self.stray_acts.is_empty()
             && self.broken.is_empty()
             && self.untold_tokens.is_empty()
             && self.redis.as_ref().is_none_or(RedisReport::is_clean)
@@ -165,10 +149,7 @@ impl fmt::Display for VerifyReport {
             let other = other_allocation_id.as_deref().unwrap_or("unknown");
             writeln!(f, "duplicate: {number} of allocation {allocation_id}, first of {other}")?;
         }
-        for Revision { number, rev, of, .. } in &self.stray_revisions {
-            let place = format!("counter {} value {}", of.counter_id, of.value);
-            writeln!(f, "stray revision: {number} (rev {rev}) of {place}")?;
-        }
+        strays::write(f, &self.stray_revisions, &self.stray_acts)?;
         if let Some(redis) = &self.redis {
             write!(f, "{redis}")?;
         }
@@ -195,6 +176,13 @@ impl fmt::Display for VerifyReport {
 }
 
 impl VerifyReport {
+    /// What the texts of the whole journal show.
+    fn tell_texts(&mut self, texts: Texts<'_>) {
+        (self.misread, self.counterless) = (texts.misread, texts.counterless);
+        (self.texts, self.archived) = (texts.claims.texts, texts.claims.archived);
+        self.broken = texts.claims.broken;
+    }
+
     /// What was compared with what: nothing with what was first written.
     fn fmt_checked(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -304,17 +292,16 @@ pub async fn verify_from(
     }
     texts.finish().await?;
     texts.claims.finish(since.is_none()).await?;
-    (report.misread, report.counterless) = (texts.misread, texts.counterless);
-    (report.texts, report.archived) = (texts.claims.texts, texts.claims.archived);
-    report.broken = texts.claims.broken;
+    report.tell_texts(texts);
+    report.broken.extend(reservation_findings(ledger, FINDINGS_MAX).await?);
     if let Some(mut comparison) = comparison {
         comparison.outboxes().await?;
         report.redis = Some(comparison.report);
     }
-    report.collisions =
-        ledger.register().collisions(FINDINGS_MAX).await?.into_iter().map(Duplicate::of).collect();
+    let collisions = ledger.register().collisions(FINDINGS_MAX).await?;
+    report.collisions = collisions.into_iter().map(Duplicate::of).collect();
     report.nobodys = ledger.audits().nobodys(FINDINGS_MAX).await?;
-    report.stray_revisions = ledger.audits().stray_revisions(FINDINGS_MAX).await?;
+    (report.stray_revisions, report.stray_acts) = strays::find(ledger, FINDINGS_MAX).await?;
     let told = ledger.tokens().untold().await?;
     (report.untold_tokens, report.token_secrets_compared) = (told.untold, told.with_secrets);
     // Counting every row takes as long as reading it.

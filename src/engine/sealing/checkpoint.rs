@@ -10,8 +10,14 @@ use super::key::{AuditKey, PublicKey, read_hexadecimal};
 use crate::ledger::{Bindable, Bound, MacCheck, SeenBatches, SignedCheckpoint};
 
 /// The tables that checkpoints bind, in the order of their parts.
-pub(crate) const TABLES: [Bindable; 5] =
-    [Bindable::Batches, Bindable::Events, Bindable::Versions, Bindable::Counters, Bindable::Series];
+pub(crate) const TABLES: [Bindable; 6] = [
+    Bindable::Batches,
+    Bindable::Events,
+    Bindable::Versions,
+    Bindable::Counters,
+    Bindable::Series,
+    Bindable::Life,
+];
 
 /// Runs of ids without rows that are checked again; past it, the oldest are given up.
 const OPEN_MAX: usize = 200;
@@ -59,6 +65,9 @@ pub(crate) struct Body {
     pub(crate) versions: Part,
     pub(crate) counters: Part,
     pub(crate) series: Part,
+    /// Left out where there is nothing: earlier texts lack it.
+    #[serde(default, skip_serializing_if = "Part::is_empty")]
+    pub(crate) life: Part,
     /// The highest id of a batch that was there; in the first alone, where that binds not all of
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,6 +178,11 @@ impl Part {
         open.chain([(self.upto.saturating_add(1), i64::MAX)]).collect()
     }
 
+    /// Whether no row was ever seen.
+    fn is_empty(&self) -> bool {
+        *self == Part::default()
+    }
+
     /// Whether an id may still get a row.
     pub(crate) fn is_open(&self, id: i64) -> bool {
         self.open.iter().any(|(first, last, _)| (*first..=*last).contains(&id))
@@ -183,7 +197,7 @@ impl Body {
 
     /// Its parts, in the order of the tables.
     pub(crate) fn parts(&self) -> [&Part; TABLES.len()] {
-        [&self.batches, &self.events, &self.versions, &self.counters, &self.series]
+        [&self.batches, &self.events, &self.versions, &self.counters, &self.series, &self.life]
     }
 
     /// Signs it.

@@ -108,7 +108,7 @@ pub async fn make(
         return Ok(Made::Whole);
     }
     let parts = <[Part; TABLES.len()]>::try_from(parts);
-    let [batches, events, versions, counters, series] = parts.expect("a part of each table");
+    let [batches, events, versions, counters, series, life] = parts.expect("a part of each table");
     let mut before_key = None;
     if before.is_none() {
         // What exists by now was written before any process could know of a key.
@@ -126,6 +126,7 @@ pub async fn make(
         versions,
         counters,
         series,
+        life,
         before_key,
     };
     warn_of_forged(&body);

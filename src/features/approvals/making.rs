@@ -1,31 +1,15 @@
 //! Makes a change that two people answer for, once the second one has approved it.
 //!
 //! The ledger decides whether and how. This file does what the ledger cannot: if Redis counts the
-//! counter, its partition is lent to the database meanwhile, as for an import
-//! ([0013](../../docs/decisions/0013-an-import-lifts-no-counter-that-redis-counts.md)), so that
-//! every node accounts for what it handed out before the counter moves, and none takes from what it
-//! remembers afterwards.
+//! counter, its partition is lent to the database meanwhile.
 
-use std::time::Duration;
-
-use serde_json::json;
+use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::backoff::Backoff;
-use crate::ledger::{
-    ChangeDecision, ChangeRefusal, ChangeRequest, Event, LedgerError, Owner, Partition,
-    PartitionState,
-};
+use crate::engine::reconciler::Loan;
+use crate::ledger::{ChangeDecision, ChangeRefusal, ChangeRequest, LedgerError};
 use crate::startup::Service;
-
-/// Longest wait until the database owns a partition.
-const TIMEOUT: Duration = Duration::from_secs(15);
-/// First and longest wait between two checks.
-const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
-/// How often taking a partition back is tried.
-const RETURNS_MAX: u32 = 5;
 
 /// Why an approval has no effect. The request still waits for one.
 #[derive(Debug, Error)]
@@ -95,105 +79,37 @@ impl Service {
         match self.ledger.partitions().await {
             Ok(rows) => {
                 for row in rows.into_iter().filter(|row| row.is_lent) {
-                    self.take_back(row.partition, loan_id(decision.change_id), decision).await;
+                    let id = loan_id(decision.change_id);
+                    let left = Loan::left(&self.context, row.partition, id, detail_of(decision));
+                    left.take_back().await;
                 }
             }
             Err(error) => tracing::warn!(%error, "cannot see what is lent to the database"),
         }
     }
 
-    /// The same while the database has the partition.
+    /// The same while the database has the partition. A loan that a killed process did not take
+    /// back belongs to this change too.
     async fn approve_on_loan(
         &self,
         decision: &ChangeDecision,
         partition: u32,
     ) -> Result<ChangeRequest, NotApproved> {
-        let id = loan_id(decision.change_id);
-        // A loan that a killed process did not take back belongs to this change too.
-        let lender = Some(self.context.membership.node());
-        let is_lent = self.ledger.lend_by(lender, partition, [None, Some(id)]).await?
-            || self.ledger.lend_by(lender, partition, [Some(id), Some(id)]).await?;
-        if !is_lent {
-            return Err(NotApproved::Lent(partition));
-        }
-        let outcome = match self.note_loan(partition, decision, "partition-lent").await {
-            Ok(()) => self.approve_once_at_rest(decision, partition).await,
-            Err(error) => Err(error.into()),
-        };
-        self.take_back(partition, id, decision).await;
-        outcome
-    }
-
-    /// Approves as soon as the database has the partition: the workers hand it over, as they do for
-    /// an operator.
-    async fn approve_once_at_rest(
-        &self,
-        decision: &ChangeDecision,
-        partition: u32,
-    ) -> Result<ChangeRequest, NotApproved> {
-        let deadline = Instant::now() + TIMEOUT;
-        let mut wait = Backoff::new(POLL.0, POLL.1);
-        loop {
-            let rows = self.ledger.partitions().await?;
-            let is_there = |row: &Partition| {
-                row.partition == partition
-                    && (row.state, &row.owner) == (PartitionState::Open, &Owner::Database)
-            };
-            if rows.iter().any(is_there) {
-                match self.ledger.approvals().approve(decision).await {
-                    // The loan was taken back meanwhile.
-                    Err(LedgerError::Change(ChangeRefusal::InRedis(_))) => {}
-                    outcome => return Ok(outcome?),
-                }
+        let errors = [NotApproved::Lent, NotApproved::TimedOut];
+        let loan = (loan_id(decision.change_id), detail_of(decision));
+        Loan::serve(&self.context, partition, loan, errors, move || async move {
+            match self.ledger.approvals().approve(decision).await {
+                Err(LedgerError::Change(ChangeRefusal::InRedis(_))) => Ok(None),
+                outcome => Ok(Some(outcome?)),
             }
-            if Instant::now() >= deadline {
-                return Err(NotApproved::TimedOut(partition));
-            }
-            wait.wait().await;
-        }
+        })
+        .await
     }
+}
 
-    /// Takes a partition back; Redis gets it as after any fall-back.
-    async fn take_back(&self, partition: u32, id: Uuid, decision: &ChangeDecision) {
-        let mut wait = Backoff::new(POLL.0, POLL.1);
-        for _ in 0..RETURNS_MAX {
-            let taken_back = async {
-                if self.ledger.lend(partition, [Some(id), None]).await? {
-                    self.note_loan(partition, decision, "partition-taken-back").await?;
-                }
-                Ok::<_, LedgerError>(())
-            };
-            match taken_back.await {
-                Ok(()) => return,
-                Err(error) => tracing::warn!(partition, %error, "cannot take the partition back"),
-            }
-            wait.wait().await;
-        }
-        tracing::error!(
-            partition,
-            "the partition stays lent to the database; `numerator fallback off` gives it back to \
-             redis"
-        );
-    }
-
-    async fn note_loan(
-        &self,
-        partition: u32,
-        decision: &ChangeDecision,
-        kind: &str,
-    ) -> Result<(), LedgerError> {
-        let event = Event {
-            at_us: self.clock.now_us(),
-            kind: kind.into(),
-            partition: Some(partition),
-            epoch: None,
-            node_id: Some(self.context.membership.node()),
-            detail: json!({
-                "to": "change", "change_id": decision.change_id, "user": decision.decided_by,
-            }),
-        };
-        self.ledger.events().record(&event).await
-    }
+/// What the events of a change's loan say of it.
+fn detail_of(decision: &ChangeDecision) -> Value {
+    json!({ "to": "change", "change_id": decision.change_id, "user": decision.decided_by })
 }
 
 /// The loan id of a change: the same in every process that makes it, so that the next attempt takes

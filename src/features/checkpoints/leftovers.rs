@@ -54,7 +54,9 @@ impl Course<'_> {
             () => SegmentEvidence::None,
         };
         // Segments of batches that are not examined account for rows of the same files.
-        let may_stay = self.trust.from > 1 || self.ledger.audits().sizes().await?.revisions > 0;
+        let may_stay = self.trust.from > 1
+            || self.ledger.audits().sizes().await?.revisions > 0
+            || self.ledger.life().is_any_beside_segments().await?;
         let stands = segments::judge(&seals.segments, (&files, may_stay), voucher, &mut self.found);
         self.settle(incomplete, stands);
         for SchemaDeviation { name, digest } in self.ledger.audits().schema_deviations().await? {
@@ -66,8 +68,15 @@ impl Course<'_> {
         }
         let report = &mut self.report;
         report.rows = seals.rows;
-        [report.batches, report.events, report.versions, report.counters, report.series] =
-            self.tables.each_ref().map(|table| table.count);
+        let counts = self.tables.each_ref().map(|table| table.count);
+        [
+            report.batches,
+            report.events,
+            report.versions,
+            report.counters,
+            report.series,
+            report.acts,
+        ] = counts;
         let mut found = std::mem::take(&mut self.found);
         found.listed.sort();
         found.listed.dedup();

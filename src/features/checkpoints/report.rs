@@ -23,6 +23,8 @@ pub enum Place {
     Counter(i64),
     /// The code of a series.
     Series(i64),
+    /// What became of a number, by the id of its row.
+    Act(i64),
     /// Rows of the journal without a batch.
     Journal,
     /// Files that segments refer to, and their entries.
@@ -40,6 +42,7 @@ impl fmt::Display for Place {
             Place::Checkpoint(number) => write!(f, "checkpoint {number}"),
             Place::Counter(id) => write!(f, "counter {id}"),
             Place::Series(id) => write!(f, "series {id}"),
+            Place::Act(id) => write!(f, "act {id}"),
             Place::Journal => f.write_str("the journal"),
             Place::Archive => f.write_str("the archive"),
             Place::Schema => f.write_str("the schema"),
@@ -100,6 +103,8 @@ pub struct AuditReport {
     pub counters: u64,
     /// Series of which they bind the codes.
     pub series: u64,
+    /// Acts upon numbers, such as voids, that they bind.
+    pub acts: u64,
     /// Batches that no checkpoint binds yet.
     pub unbound_batches: u64,
     /// Rows that are missing from bound batches, and that segments not yet bound by a checkpoint
@@ -187,7 +192,7 @@ impl fmt::Display for AuditReport {
         }
         write!(f, "{batches} batches, {rows} rows compared, ")?;
         writeln!(f, "{events} events, {versions} versions")?;
-        writeln!(f, "{} counters, {} series", self.counters, self.series)?;
+        writeln!(f, "{} counters, {} series, {} acts", self.counters, self.series, self.acts)?;
         writeln!(f, "{} batches are not bound yet", self.unbound_batches)?;
         self.write_unknown(f)?;
         for Finding { place, why } in &self.findings {

@@ -60,6 +60,7 @@ pub(super) fn place_of(table: Bindable, id: i64) -> Place {
         Bindable::Versions => Place::Version(id),
         Bindable::Counters => Place::Counter(id),
         Bindable::Series => Place::Series(id),
+        Bindable::Life => Place::Act(id),
     }
 }
 

@@ -19,13 +19,13 @@ use uuid::Uuid;
 use super::{must_be_in_scope, read};
 use crate::engine::allocator::{AllocError, KEY_CHARS_MAX, check_key};
 use crate::engine::node::Use;
-use crate::features::numbers::answer::outcome_of;
 use crate::features::numbers::issuing::NotIssued;
 use crate::features::numbers::request::idempotency_key;
 use crate::ledger::{JournalFilter, JournalRow};
 use crate::web::App;
 use crate::web::body::Json;
 use crate::web::middleware::Caller;
+use crate::web::outcome::outcome_of;
 use crate::web::prefer::overdue;
 use crate::web::problem::{Problem, Slug};
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use numbering::{Range, TakenRange};
+use numbering::TakenRange;
 use uuid::Uuid;
 
 use super::numbers::{open, reader};
@@ -76,6 +76,7 @@ impl Iterator for Chunks<'_> {
             match rows.next() {
                 Err(error) => return Some(Err(error.to_string())),
                 Ok(Some(Err(_))) => return changed(),
+                Ok(Some(Ok(row))) if row.extra.is_of_counter() => {}
                 Ok(Some(Ok(row))) => match self.reader.read(&row) {
                     Ok(reading) => chunk.push(entry(reading, row, self.user_id)),
                     Err(_) => return changed(),
@@ -99,16 +100,16 @@ impl Iterator for Chunks<'_> {
 
 /// The journal's entry of a number. The ledger names its counters and its place.
 fn entry(reading: Reading, row: Row, user_id: &str) -> Entry {
-    let Reading { served, inputs, draft, values, number, issued_at_us, .. } = reading;
+    let steps = reading.served.series.serials().iter().map(|serial| serial.step).enumerate();
+    let taken = steps.take(reading.values.len());
+    let taken =
+        taken.map(|(place, step)| TakenRange { counter_id: 0, range: reading.range(place, step) });
+    let taken = taken.collect();
+    let Reading { served, inputs, draft, number, issued_at_us, .. } = reading;
     let serials = served.series.serials();
     // As for a request: the journal is in codes, with the project that follows from the originator.
     let inputs = draft.resolved.unwrap_or(inputs);
     let documents = served.series.documents_of(&inputs);
-    let taken = |(serial, value): (&numbering::Serial, &u64)| TakenRange {
-        counter_id: 0,
-        range: Range { first: *value, last: *value, step: serial.step },
-    };
-    let taken = serials.iter().zip(&values).map(taken).collect();
     let record = Record {
         allocation_id: Uuid::now_v7(),
         series_id: served.version.series_id,

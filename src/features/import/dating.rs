@@ -3,12 +3,13 @@
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, ISOWeekDate, Time, Weekday};
-use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::tz::TimeZone;
 use numbering::{Draft, Inputs, Parsed, Series, SeriesDefinition, read_moment};
 
 use super::reading::{Misfit, agreed, misfit};
 use super::report::ProblemKind;
 use super::rows::Row;
+use crate::web::instant::zone_named;
 
 /// Days whose only common period is "never": if a counter is the same on both, it does not depend
 /// on the date.
@@ -16,8 +17,7 @@ const PROBES: [&str; 2] = ["2000-01-01", "2023-07-19"];
 
 /// The zone that a series reads dates in; its definition has been compiled, so it is one.
 pub(super) fn zone(definition: &SeriesDefinition) -> TimeZone {
-    let named = definition.timezone.as_deref();
-    named.and_then(|name| TimeZoneDatabase::bundled().get(name).ok()).unwrap_or(TimeZone::UTC)
+    zone_named(definition.timezone.as_deref())
 }
 
 /// An instant as lists write it: with an offset, or in the zone of the series, with or without a
@@ -203,6 +203,7 @@ fn instant(date: &str, time: &str, zone: &TimeZone) -> Result<String, Misfit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jiff::tz::TimeZoneDatabase;
 
     #[test]
     fn a_period_has_its_first_and_last_day() {

@@ -19,6 +19,7 @@ pub mod command;
 mod counters;
 mod dating;
 mod error;
+mod exported;
 mod formats;
 mod ledger;
 mod list_file;

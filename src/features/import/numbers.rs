@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use numbering::InputError;
+use numbering::{InputError, Serial};
 
+use super::exported::Extra;
 use super::reading::{Form, Reader, Reading};
 use super::report::{Plan, Problem, ProblemKind, Report};
 use super::rows::{Row, Rows};
@@ -36,11 +37,17 @@ pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, 
                 continue;
             }
         };
+        if row.extra.is_of_counter() {
+            planning.report.skipped += 1;
+            if let Err(problem) = note_counter(import, &mut tally, &row) {
+                planning.report.add(problem);
+            }
+            continue;
+        }
         match reader.read(&row) {
             Err(misfit) => {
-                let number = Some(&*row.number);
-                let problem = Problem::of_line(row.line, number, misfit.kind, misfit.detail);
-                planning.report.add(problem);
+                let (number, kind) = (Some(&*row.number), misfit.kind);
+                planning.report.add(Problem::of_line(row.line, number, kind, misfit.detail));
             }
             Ok(reading) => {
                 if let Some(closed) = reading.draft.closed.as_ref() {
@@ -52,11 +59,12 @@ pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, 
                 }
                 // If only an earlier version can have issued it, only the journal is queried.
                 if reading.outside.is_none() {
-                    if let Some(value) = note(&mut tally, &reading)? {
-                        twice.note(&mut planning.report, &reading, value, row.line);
+                    if let Some(met) = note(&mut tally, &reading)? {
+                        twice.note(&mut planning.report, &reading, met, row.line);
                         continue;
                     }
-                    planning.report.numbers += 1;
+                    planning.report.numbers += reading.count();
+                    planning.report.assigned += row.extra.assigned;
                     if row.document_id.is_some() {
                         with_documents.insert(reading.served.version.partition);
                     }
@@ -69,6 +77,11 @@ pub async fn plan_numbers(import: &Import<'_>, list: &ListFile) -> Result<Plan, 
         }
     }
     planning.ask().await?;
+    if rows.is_export() {
+        tally.untold().into_iter().for_each(|counter| planning.report.add(untold(counter)));
+    }
+    planning.report.rows += rows.skipped;
+    planning.report.skipped += rows.skipped;
     planning.report.sha256 = Some(rows.metered().sha256());
     twice.tell(open(import, list)?, &reader, &mut planning.report)?;
     let mut plan = tally.plan(import, planning.report).await?;
@@ -104,16 +117,47 @@ fn closed_for(row: &Row, closed: &InputError) -> Problem {
     Problem::of_line(row.line, Some(&row.number), ProblemKind::Closed, detail)
 }
 
-/// Adds the values of a number to their counters; the place of a value that was there before.
-fn note(tally: &mut Tally, reading: &Reading) -> Result<Option<usize>, ImportError> {
+/// The problem of a counter of an export without a row of its own: its last value may be in no row.
+fn untold((series, _, key): (String, String, String)) -> Problem {
+    let detail = "no row says up to which value it has counted, and the last ones may have been \
+                  archived, put aside or left out: write the list with `export --counters`";
+    let place = format!("series {series}, counter {key}");
+    Problem { place, number: None, kind: ProblemKind::Missing, detail: detail.into() }
+}
+
+/// Adds what an export says of a counter: it goes on above that.
+fn note_counter(import: &Import<'_>, tally: &mut Tally, row: &Row) -> Result<(), Problem> {
+    let Extra { series, serial, counter_key, ranges, .. } = &row.extra;
+    let code = import.choice.series.as_ref().or(series.as_ref());
+    let flawed = |detail: &str| Problem::of_line(row.line, None, ProblemKind::Missing, detail);
+    let (Some(code), Some(key), Some(range)) = (code, counter_key, ranges.first()) else {
+        return Err(flawed("a counter's row needs series, counter_key and serials"));
+    };
+    let mut all = import.catalog.all();
+    let served = all.find(|served| served.version.definition.code == *code);
+    let served = served.ok_or_else(|| flawed("there is no such series"))?;
+    let named = |of: &&Serial| serial.as_ref().is_none_or(|name| *name == of.name);
+    let serial = served.series.serials().iter().find(named);
+    let serial = serial.ok_or_else(|| flawed("the series has no such serial"))?;
+    let place = range.last.checked_sub(serial.start).map(|distance| distance / serial.step);
+    tally.counted_upto(served, serial, key, place.unwrap_or(0));
+    if row.extra.is_whole() {
+        tally.tell(served, serial, key);
+    }
+    Ok(())
+}
+
+/// Adds the values of a number to their counters; the place of a serial, and a value of it that was
+/// there before.
+fn note(tally: &mut Tally, reading: &Reading) -> Result<Option<(usize, u64)>, ImportError> {
     let serials = reading.served.series.serials();
     // Chronology depends on the first serial.
     let mut family = reading.draft.family.as_deref();
-    let taken = serials.iter().zip(&reading.draft.keys).zip(&reading.values);
-    for (place, ((serial, key), value)) in taken.enumerate() {
-        let key = key.to_string();
-        if !tally.number(&reading.served, serial, &key, *value, family.take())? {
-            return Ok(Some(place));
+    let taken = serials.iter().zip(&reading.draft.keys).take(reading.values.len());
+    for (place, (serial, key)) in taken.enumerate() {
+        let (key, values) = (key.to_string(), reading.range(place, serial.step));
+        if let Some(value) = tally.number(&reading.served, serial, &key, values, family.take())? {
+            return Ok(Some((place, value)));
         }
     }
     Ok(None)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use numbering::{
-    Draft, Inputs, ParseError, Parsed, RuleFormatError, RuleFormats, Serial, Series,
+    Draft, Inputs, ParseError, Parsed, Range, RuleFormatError, RuleFormats, Serial, Series,
     SeriesDefinition,
 };
 use unicode_normalization::UnicodeNormalization;
@@ -38,6 +38,8 @@ pub(super) struct Reading {
     pub(super) draft: Draft,
     /// One value per serial; none for the text around them.
     pub(super) values: Vec<u64>,
+    /// The values of each serial, where the row is of a range.
+    pub(super) ranges: Option<Vec<Range>>,
     /// Why the version in force can have no such value while an earlier one can: it may have been
     /// issued here.
     pub(super) outside: Option<String>,
@@ -135,7 +137,7 @@ impl Reader<'_> {
 
     /// The series that the number may belong to.
     fn candidates<'s>(&'s self, row: &Row) -> impl Iterator<Item = &'s Arc<ServedSeries>> {
-        let (code, type_code) = (self.choice.series.clone(), row.type_code.clone());
+        let (code, type_code) = (self.code_of(row).cloned(), row.type_code.clone());
         let (project, by_name) = (row.project.clone(), code.is_some());
         // An inactive series can still take the numbers that it has issued, if it is named.
         let all = self.catalog.all().filter(move |served| by_name || served.version.active);
@@ -150,8 +152,13 @@ impl Reader<'_> {
         })
     }
 
+    /// The code of the series of a row, if that is said.
+    fn code_of<'r>(&'r self, row: &'r Row) -> Option<&'r String> {
+        self.choice.series.as_ref().or(row.extra.series.as_ref())
+    }
+
     fn nobody(&self, row: &Row) -> String {
-        match (&self.choice.series, &row.type_code) {
+        match (self.code_of(row), &row.type_code) {
             (Some(code), _) => format!("series {code} does not serve this type and project"),
             (None, Some(type_code)) => format!("no series serves type {type_code}"),
             (None, None) => "there is no series; apply one first".into(),
@@ -215,6 +222,10 @@ impl Reader<'_> {
             },
             Form::RuleFormat => (Vec::new(), None),
         };
+        let ranges = match self.form {
+            Form::Number => row.extra.ranges_from(&values, series.serials())?,
+            Form::RuleFormat => None,
+        };
         let inputs = inputs(series, &parsed, row)?;
         let shown = (self.form == Form::Number).then_some(&*values);
         let text = &row.number;
@@ -223,7 +234,7 @@ impl Reader<'_> {
         let (inputs, draft) = dated.fit(row, inputs, issued_at, &zone)?;
         let issued_at_us = issued_at.unwrap_or(self.now).as_microsecond();
         let (served, number) = (Arc::clone(served), row.number.clone());
-        Ok(Reading { served, inputs, draft, values, outside, number, issued_at_us })
+        Ok(Reading { served, inputs, draft, values, ranges, outside, number, issued_at_us })
     }
 
     /// Whether an earlier version of a series can have issued a number.
@@ -263,6 +274,18 @@ impl Reader<'_> {
 }
 
 impl Reading {
+    /// The values of a serial.
+    pub(super) fn range(&self, place: usize, step: u64) -> Range {
+        let value = self.values[place];
+        let one = Range { first: value, last: value, step };
+        self.ranges.as_ref().map_or(one, |ranges| ranges[place])
+    }
+
+    /// How many numbers it is.
+    pub(super) fn count(&self) -> u64 {
+        self.ranges.as_ref().and_then(|ranges| ranges.first()).map_or(1, Range::count)
+    }
+
     /// Code of its series.
     pub(super) fn code(&self) -> &str {
         &self.served.version.definition.code

@@ -44,6 +44,9 @@ pub struct Report {
     pub numbers: u64,
     /// How many of them are dated in a period that is closed.
     pub into_closed: u64,
+    /// Numbers of ranges that were documents' where an export was made. An import brings the ranges
+    /// and not these assignments.
+    pub assigned: u64,
     /// Whether the import was applied.
     pub applied: bool,
     /// The counters of the import, by series and key; at most 1,000 are listed.

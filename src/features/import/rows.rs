@@ -4,6 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 
+use numerator_runtime::actor::through;
+
+use super::exported::{
+    ExportColumn, Extra, GENERATED_NUMBER, NEEDED, OfExport, of_export, restored,
+};
 use super::metered::Metered;
 use super::report::{Problem, ProblemKind};
 use super::separated::{Line, NOT_UTF8, Separated, column_name, separator};
@@ -48,6 +53,23 @@ pub(super) struct Row {
     pub(super) phase: Option<String>,
     /// Values of variables.
     pub(super) context: BTreeMap<String, String>,
+    /// What only an export says.
+    pub(super) extra: Extra,
+}
+
+impl Row {
+    /// Adds what an export says in columns of its own.
+    fn complete(mut self) -> Self {
+        let service = self.extra.service.take();
+        self.user_id = match (service, self.user_id) {
+            (Some(service), Some(person)) => Some(through(&service, &person)),
+            (_, user_id) => user_id,
+        };
+        for (name, value) in std::mem::take(&mut self.extra.context) {
+            self.context.entry(name).or_insert(value);
+        }
+        self
+    }
 }
 
 /// The content of a column.
@@ -62,12 +84,21 @@ enum Column {
     Project,
     Phase,
     Variable(String),
+    OfExport(ExportColumn),
+    Ignored,
 }
 
 impl Column {
     /// The column of a name: variables by their exact name first, then all without regard to case.
-    fn of(name: &str, variables: &BTreeSet<String>) -> Option<Self> {
-        if variables.contains(name) {
+    fn of(name: &str, variables: &BTreeSet<String>, is_export: bool) -> Option<Self> {
+        let own = if is_export { of_export(name) } else { None };
+        let name = match own {
+            Some(OfExport::Own(column)) => return Some(Column::OfExport(column)),
+            Some(OfExport::Ignored) => return Some(Column::Ignored),
+            Some(OfExport::Known(name)) => name,
+            None => name,
+        };
+        if own.is_none() && variables.contains(name) {
             return Some(Column::Variable(name.to_owned()));
         }
         let name = column_name(name);
@@ -95,10 +126,19 @@ impl Column {
 pub(super) struct Rows {
     name: String,
     lines: Lines,
+    /// Rows that had nothing to import.
+    pub(super) skipped: u64,
+}
+
+impl Rows {
+    /// Whether the list is an export.
+    pub(super) fn is_export(&self) -> bool {
+        matches!(self.lines, Lines::Columns { is_export: true, .. })
+    }
 }
 
 enum Lines {
-    Columns { file: Box<Separated<Metered>>, columns: Vec<Column> },
+    Columns { file: Box<Separated<Metered>>, columns: Vec<Column>, is_export: bool },
     List { reader: BufReader<Metered>, line: u64, text: Vec<u8> },
 }
 
@@ -110,27 +150,39 @@ impl Rows {
         let cannot = |cause| ImportError::File { file: name.clone(), cause };
         let (file, head) = list.reopened().and_then(Metered::of).map_err(cannot)?;
         let refused = |reason| ImportError::form(format!("{name}: line 1"), reason);
-        let lines = match separator(&head, |name| name == NUMBER) {
+        let holds_numbers = |name: &str| name == NUMBER || name == GENERATED_NUMBER;
+        let lines = match separator(&head, holds_numbers) {
             None if is_called_otherwise(&head) => {
                 return Err(refused(no_numbers(&[head.trim().to_owned()])));
             }
             None => Lines::List { reader: BufReader::new(file), line: 0, text: Vec::new() },
             Some(sign) => {
                 let file = Separated::new(file, sign).map_err(cannot)?;
-                let columns = columns(file.names(), variables).map_err(refused)?;
-                Lines::Columns { file: Box::new(file), columns }
+                let (columns, is_export) = columns(file.names(), variables).map_err(refused)?;
+                Lines::Columns { file: Box::new(file), columns, is_export }
             }
         };
-        Ok(Rows { name, lines })
+        Ok(Rows { name, lines, skipped: 0 })
     }
 
-    /// The next row, or its flaw; `None` at the end. Empty lines are skipped.
+    /// The next row, or its flaw; `None` at the end. Empty lines are skipped, and rows of an export
+    /// that have nothing to import.
     pub(super) fn next(&mut self) -> Result<Option<Result<Row, Problem>>, ImportError> {
+        loop {
+            let row = self.next_of_all()?;
+            match &row {
+                Some(Ok(row)) if row.extra.is_skipped() => self.skipped += 1,
+                _ => return Ok(row),
+            }
+        }
+    }
+
+    fn next_of_all(&mut self) -> Result<Option<Result<Row, Problem>>, ImportError> {
         match &mut self.lines {
-            Lines::Columns { file, columns } => {
+            Lines::Columns { file, columns, is_export } => {
                 file.source().record_read();
                 match file.next_line() {
-                    Ok(line) => Ok(line.map(|line| row(columns, line))),
+                    Ok(line) => Ok(line.map(|line| row(columns, *is_export, line))),
                     Err(error) => Err(ImportError::form(&self.name, error)),
                 }
             }
@@ -185,27 +237,35 @@ fn no_numbers(names: &[String]) -> String {
 }
 
 /// The content of the columns.
-fn columns(names: &[String], variables: &BTreeSet<String>) -> Result<Vec<Column>, String> {
-    if !names.iter().any(|name| column_name(name) == NUMBER) {
+fn columns(names: &[String], variables: &BTreeSet<String>) -> Result<(Vec<Column>, bool), String> {
+    let has = |wanted: &str| names.iter().any(|name| column_name(name) == wanted);
+    let is_export = !has(NUMBER) && has(GENERATED_NUMBER);
+    if !is_export && !has(NUMBER) {
         return Err(no_numbers(names));
     }
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
-        let Some(column) = Column::of(name, variables) else {
+        let Some(column) = Column::of(name, variables, is_export) else {
             return Err(format!(
                 "column \"{name}\" is not known; it may be number, document_id, date, user, \
                  issued_at, type, project, phase or a variable of a series, such as ORIGINATOR"
             ));
         };
-        if columns.contains(&column) {
+        if column != Column::Ignored && columns.contains(&column) {
             return Err(format!("column \"{name}\" appears twice"));
         }
         columns.push(column);
     }
-    Ok(columns)
+    let is_missing = |column| !columns.contains(&Column::OfExport(column));
+    match NEEDED.into_iter().find(|(_, column)| is_export && is_missing(*column)) {
+        Some((name, _)) => Err(format!(
+            "an export is read back by its column {name}, which is missing: export all columns"
+        )),
+        None => Ok((columns, is_export)),
+    }
 }
 
-fn row(columns: &[Column], line: Line<'_>) -> Result<Row, Problem> {
+fn row(columns: &[Column], is_export: bool, line: Line<'_>) -> Result<Row, Problem> {
     let Line { line, fields } = line;
     let fields = fields.map_err(|why| unreadable(line, why))?;
     let mut row = Row { line, ..Row::default() };
@@ -213,7 +273,7 @@ fn row(columns: &[Column], line: Line<'_>) -> Result<Row, Problem> {
         if value.is_empty() {
             continue;
         }
-        let value = value.to_owned();
+        let value = if is_export { restored(value) } else { value }.to_owned();
         match column {
             Column::Number => row.number = value,
             Column::Document => row.document_id = Some(value),
@@ -226,9 +286,14 @@ fn row(columns: &[Column], line: Line<'_>) -> Result<Row, Problem> {
             Column::Variable(name) => {
                 row.context.insert(name.clone(), value);
             }
+            Column::OfExport(column) => {
+                row.extra.set(*column, value).map_err(|why| unreadable(line, why))?;
+            }
+            Column::Ignored => {}
         }
     }
-    if row.number.is_empty() {
+    let row = row.complete();
+    if row.number.is_empty() && !row.extra.is_of_counter() {
         return Err(unreadable(line, "the column `number` is empty"));
     }
     Ok(row)

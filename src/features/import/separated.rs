@@ -21,10 +21,11 @@ pub fn separator(head: &str, is_needed: impl Fn(&str) -> bool) -> Option<char> {
     SEPARATORS.into_iter().find(has_needed).or(most)
 }
 
-/// A column's name for comparison: without case, outer blanks and quotation marks.
+/// A column's name for comparison: without case, outer blanks, quotation marks and the mark that
+/// begins a file.
 #[must_use]
 pub fn column_name(name: &str) -> String {
-    name.trim().trim_matches('"').trim().to_lowercase()
+    name.trim_start_matches('\u{feff}').trim().trim_matches('"').trim().to_lowercase()
 }
 
 /// A file of separated values whose first line names the columns.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numbering::Serial;
+use numbering::{Range, Serial};
 
 use super::reading::Misfit;
 use super::report::{CounterReport, Plan, Problem, ProblemKind, Report};
@@ -10,7 +10,9 @@ use super::runs::Runs;
 use super::tables::{Source, TableRow};
 use super::{Import, ImportError};
 use crate::engine::allocator::ServedSeries;
-use crate::ledger::{Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span};
+use crate::ledger::{
+    AS_WRITTEN_SERIAL, Counter, Gap, GapFilter, GapReason, ImportedCounter, SharedLedger, Span,
+};
 
 /// Most runs of values that are held, over all counters: about 100 MB at worst.
 const RUNS_MAX: usize = 1_000_000;
@@ -62,13 +64,15 @@ struct Counted {
     runs: Runs,
     /// Highest issued place, whether its number is imported or not.
     highest: u64,
+    /// Whether the source says all that the counter has counted.
+    is_told: bool,
     /// If numbers are imported into a series with chronology: the group that shares its last date.
     family: Option<String>,
 }
 
 impl Tally {
-    /// Notes a value of a number, with the family of counters that its date counts for; false if
-    /// the counter has it already.
+    /// Notes the values of a number, with the family of counters that its date counts for; returns
+    /// one that the counter has already, if any.
     ///
     /// # Errors
     /// `Form` if the values are too scattered for the memory that an import may take.
@@ -77,24 +81,25 @@ impl Tally {
         served: &ServedSeries,
         serial: &Serial,
         key: &str,
-        value: u64,
+        values: Range,
         family: Option<&str>,
-    ) -> Result<bool, ImportError> {
-        let place = (value - serial.start) / serial.step;
+    ) -> Result<Option<u64>, ImportError> {
+        let place_of = |value: u64| (value - serial.start) / serial.step;
         let counted = self.counter(served, serial, key);
         if counted.family.is_none() {
             counted.family = family.map(str::to_owned);
         }
-        counted.highest = counted.highest.max(place);
+        counted.highest = counted.highest.max(place_of(values.last));
         let before = counted.runs.len();
-        let is_new = counted.runs.insert(place);
+        let mut places = place_of(values.first)..=place_of(values.last);
+        let met = places.find(|place| !counted.runs.insert(*place));
         let after = counted.runs.len();
         self.runs = self.runs + after - before;
         if self.runs > RUNS_MAX {
             let why = "the values have more than 1,000,000 holes; import fewer counters at a time";
             return Err(ImportError::form("the source", why));
         }
-        Ok(is_new)
+        Ok(met.map(|place| serial.start + place * serial.step))
     }
 
     /// Notes that a counter has counted up to a place of its step; its highest counts.
@@ -109,6 +114,17 @@ impl Tally {
         counted.highest = counted.highest.max(place);
     }
 
+    /// Notes that the source says all that a counter has counted.
+    pub(super) fn tell(&mut self, served: &ServedSeries, serial: &Serial, key: &str) {
+        self.counter(served, serial, key).is_told = true;
+    }
+
+    /// The counters of which it does not say that, by series, serial and key.
+    pub(super) fn untold(&self) -> Vec<(String, String, String)> {
+        let untold = self.counters.iter().filter(|(_, counted)| !counted.is_told);
+        untold.map(|(name, _)| name.clone()).collect()
+    }
+
     fn counter(&mut self, served: &ServedSeries, serial: &Serial, key: &str) -> &mut Counted {
         let code = served.version.definition.code.clone();
         self.counters.entry((code, serial.name.clone(), key.to_owned())).or_insert_with(|| {
@@ -119,6 +135,7 @@ impl Tally {
                 step: serial.step,
                 runs: Runs::default(),
                 highest: 0,
+                is_told: false,
                 family: None,
             }
         })
@@ -136,6 +153,14 @@ impl Tally {
         for ((series, serial, key), counted) in self.counters {
             let there = import.ledger.counters().get(counted.series_id, &serial, &key).await?;
             let stands_at = there.as_ref().map(|there| u64::try_from(there.taken).unwrap_or(0));
+            if serial == AS_WRITTEN_SERIAL {
+                report.counters_total -= 1;
+                let numbers = (counted.value(counted.highest), stands_at.unwrap_or(0));
+                if let Some(problem) = unkept(&series, numbers) {
+                    report.add(problem);
+                }
+                continue;
+            }
             if let (Some(there), Some(at)) = (&there, stands_at) {
                 if counted.value(counted.highest) > at {
                     handed_over.insert(there.partition);
@@ -169,6 +194,20 @@ impl Tally {
         }
         Ok(Plan { report, counters, earlier: Vec::new(), handed_over, stand: None })
     }
+}
+
+/// The problem of a counter of numbers that are kept as written, `there` and `here`: their texts do
+/// not come along, and without them a series here could issue one again. None where there are as
+/// many here.
+fn unkept(series: &str, (there, here): (u64, u64)) -> Option<Problem> {
+    let detail = format!(
+        "{there} are kept there and {here} here: their texts do not come along with counters. \
+         Those there are listed by `numerator find --path as-written`; register each here by \
+         `numerator register … --as-written`, then import again"
+    );
+    let place = format!("series {series}, numbers as written");
+    let problem = Problem { place, number: None, kind: ProblemKind::NotMapped, detail };
+    (here < there).then_some(problem)
 }
 
 /// Values that an earlier import left open, as far as they can be listed.

@@ -4,12 +4,12 @@
 //! borrows its content and copies none of it: it is written as soon as it is made.
 
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
-use axum::http::{HeaderMap, StatusCode};
 use numbering::{CounterKey, Range};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::engine::allocator::{Issued, NextValue, Preview};
+use crate::features::lifecycle::standing::NumberStanding;
 use crate::ledger::{Entry, IssuePath, Record};
 use crate::web::instant::instant;
 use crate::web::problem::Problem;
@@ -22,6 +22,17 @@ pub struct NumberAnswer<'a> {
     /// Everything else about the allocation.
     #[serde(flatten)]
     pub allocation: AllocationAnswer<'a>,
+}
+
+/// The number of an earlier call, and what it is now.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct EarlierNumber<'a> {
+    /// The number.
+    #[serde(flatten)]
+    pub(crate) number: NumberAnswer<'a>,
+    /// What it is now; left out where the ledger does not say in a quarter of a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<NumberStanding>,
 }
 
 /// A contiguous range of one counter, handed out.
@@ -58,6 +69,10 @@ pub struct AllocationAnswer<'a> {
     pub path: IssuePath,
     /// Whether an earlier allocation answered.
     pub replayed: bool,
+    /// Present and true with the first number of a counter, where `unique_within` has a dimension
+    /// that the number does not show: a typing error in that would show here.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub new_counter: bool,
 }
 
 /// What was asked for and what it took, as the journal knows it.
@@ -210,6 +225,7 @@ impl<'a> AllocationAnswer<'a> {
             issued_at: instant(entry.record.issued_at_us),
             path: entry.path,
             replayed: issued.replayed,
+            new_counter: !issued.new_counters.is_empty(),
         }
     }
 }
@@ -286,23 +302,6 @@ type Written = ([(HeaderName, HeaderValue); 1], Vec<u8>);
 fn text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(itoa::Buffer::new().format(*value))
 }
-
-/// The start of an answer: its status, and a header if an earlier call took what it shows.
-pub(crate) fn outcome_of(replayed: bool) -> (StatusCode, HeaderMap) {
-    let mut headers = HeaderMap::new();
-    if replayed {
-        headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
-    }
-    (status_of(replayed), headers)
-}
-
-/// A new number is 201 Created; an earlier one is only shown again.
-pub(crate) fn status_of(replayed: bool) -> StatusCode {
-    if replayed { StatusCode::OK } else { StatusCode::CREATED }
-}
-
-/// The header for an answer whose numbers an earlier call took.
-pub(crate) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 #[cfg(test)]
 mod tests;

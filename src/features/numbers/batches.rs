@@ -13,8 +13,6 @@ use utoipa::ToSchema;
 
 use crate::auth::COUNT_MAX;
 use crate::engine::allocator::{Hints, Issued, KEY_CHARS_MAX, Request};
-use crate::features::numbers::answer::outcome_of;
-use crate::features::numbers::answer::status_of;
 use crate::features::numbers::answer::{NumberAnswer, RangeAnswer};
 use crate::features::numbers::request::{self, BatchRequest, DocumentRequest};
 use crate::features::numbers::texts::{StreamedTexts, Texts};
@@ -23,6 +21,7 @@ use crate::web::body::{self, Json};
 use crate::web::in_turns::join_in_turns;
 use crate::web::language;
 use crate::web::middleware::Caller;
+use crate::web::outcome::{outcome_of, status_of};
 use crate::web::problem::{Problem, ProblemBody, Slug};
 
 /// Most documents in one batch.
@@ -147,7 +146,8 @@ impl BatchRequest {
             && self.context.is_empty()
             && self.recipients.is_empty()
             && self.count.is_none()
-            && !(self.expand || self.again);
+            && !(self.expand || self.again)
+            && self.replaces.is_none();
         if !is_alone {
             return Err(Problem::field(
                 "documents",
@@ -168,6 +168,7 @@ impl BatchRequest {
         if self.type_code.is_none() && self.type_id.is_none() {
             return Err(missing("type"));
         }
+        self.must_replace_nothing()?;
         let count = self.count.ok_or_else(|| missing("count"))?;
         caller.check_count("count", count)?;
         let document_id = self.document_id.take();
@@ -180,7 +181,7 @@ impl BatchRequest {
 impl Caller {
     /// Refuses more numbers in one call than the caller's token may ask for. More than any caller
     /// may ask for is refused where that bound is checked.
-    fn check_count(&self, field: &str, count: u64) -> Result<(), Problem> {
+    pub(crate) fn check_count(&self, field: &str, count: u64) -> Result<(), Problem> {
         let (count_max, name) = (self.identity.count_max, &self.identity.name);
         if count <= count_max || count > COUNT_MAX {
             return Ok(());
@@ -229,6 +230,7 @@ async fn number_documents(
     let number = async |index: usize, document: &RawValue| -> Result<Issued, Problem> {
         let place = format!("documents[{index}]");
         let mut order: DocumentRequest = body::parse(&place, document.get().as_bytes())?;
+        order.must_replace_nothing()?;
         let document_id = std::mem::take(&mut order.document_id);
         let document_id = request::check_document_id("document_id", document_id)?;
         let key = key.map(|key| format!("{key}#{index}"));
@@ -301,6 +303,8 @@ mod tests {
             (json!({"documents": many}), "documents"),
             (json!({"documents": [{}], "count": 1}), "documents"),
             (json!({"documents": [{}], "again": true}), "documents"),
+            (json!({"documents": [{}], "replaces": "A-1"}), "documents"),
+            (json!({"type": "SPO", "count": 1, "replaces": "A-1"}), "replaces"),
             (json!({"documents": {}}), "documents"),
             (json!({"counts": 1}), "counts"),
         ] {

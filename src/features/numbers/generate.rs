@@ -7,12 +7,14 @@ use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 
 use crate::engine::allocator::KEY_CHARS_MAX;
-use crate::features::numbers::answer::outcome_of;
-use crate::features::numbers::answer::{NumberAnswer, written};
+use crate::features::lifecycle::standing::status_of_earlier;
+use crate::features::numbers::answer::{EarlierNumber, NumberAnswer, written};
+use crate::features::numbers::replacing::issue_replacing;
 use crate::features::numbers::request::{self, NumberRequest};
 use crate::web::App;
 use crate::web::body::Json;
 use crate::web::middleware::Caller;
+use crate::web::outcome::outcome_of;
 use crate::web::problem::Problem;
 
 /// Gives a document its number. Repeating the call gives the same number again.
@@ -25,7 +27,7 @@ use crate::web::problem::Problem;
     request_body = NumberRequest,
     responses(
         (status = 201, body = NumberAnswer, description = "A new number"),
-        (status = 200, body = NumberAnswer, description = "The number of an earlier call"),
+        (status = 200, body = EarlierNumber, description = "The number of an earlier call"),
     )
 )]
 pub(crate) async fn generate_number(
@@ -33,13 +35,25 @@ pub(crate) async fn generate_number(
     Extension(caller): Extension<Caller>,
     document_id: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-    Json(order): Json<NumberRequest>,
+    Json(mut order): Json<NumberRequest>,
 ) -> Result<Response, Problem> {
     let document_id = request::document_of(document_id)?;
     let key = request::idempotency_key(&headers, KEY_CHARS_MAX)?;
+    let replaced = order.replaces.take();
     let request = order.request(Some(document_id), key, &caller)?;
-    let issued = app.issue(&caller, request).await?;
-    let answer = written(&NumberAnswer::of(&issued))?;
+    let issued = match replaced {
+        None => app.issue(&caller, request).await?,
+        // Boxed: the most frequent call would carry room for it.
+        Some(number) => Box::pin(issue_replacing(&app, &caller, request, &number)).await?,
+    };
+    let number = NumberAnswer::of(&issued);
+    // A number that is taken now is not asked about.
+    let answer = if issued.replayed {
+        let status = Box::pin(status_of_earlier(&app, &caller, &issued.entry)).await;
+        written(&EarlierNumber { number, status })?
+    } else {
+        written(&number)?
+    };
     let (status, headers) = outcome_of(issued.replayed);
     Ok((status, headers, answer).into_response())
 }

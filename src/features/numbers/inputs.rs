@@ -11,6 +11,7 @@ use crate::engine::allocator::Request;
 use crate::features::numbers::request::check_document_id;
 use crate::terminal::session::refusal;
 use crate::terminal::settings::{name_value, set_once};
+use crate::terminal::user::UserArg;
 
 /// What is to be numbered.
 #[derive(Clone, Debug, Args)]
@@ -57,10 +58,12 @@ impl InputArgs {
             },
             document_id,
             count,
+            reserve_for: None,
             again: false,
+            replaces: None,
             idempotency_key: None,
             identity: Arc::new(Identity::local(LOCAL_USER, COUNT_MAX)),
-            user_id: LOCAL_USER.into(),
+            user_id: UserArg::default().actor()?,
             ip_address: None,
         })
     }

@@ -137,6 +137,7 @@ fn is_of_earlier(error: &AllocError) -> bool {
     matches!(
         error,
         AllocError::DocumentNumbered { .. }
+            | AllocError::DocumentReserved { .. }
             | AllocError::DocumentArchived { .. }
             | AllocError::KeyReused
     )
@@ -150,7 +151,10 @@ fn kept_of(issued: &Result<Issued, AllocError>, count: u64) -> u64 {
         Ok(issued) if issued.replayed => 0,
         Ok(_) => count,
         Err(error) if error.number_taken() == NumberTaken::Maybe => count,
-        Err(AllocError::DocumentNumbered { number: Some(_) }) => 0,
+        Err(
+            AllocError::DocumentNumbered { number: Some(_) }
+            | AllocError::DocumentReserved { number: Some(_) },
+        ) => 0,
         // Its source was queried.
         Err(AllocError::Source(_)) => 1,
         Err(error) if error.retry_useful() => 0,

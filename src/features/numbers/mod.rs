@@ -8,5 +8,6 @@ pub(crate) mod issuing;
 pub mod next_command;
 pub(crate) mod preview;
 pub mod preview_command;
+pub(crate) mod replacing;
 pub mod request;
 pub mod texts;

@@ -9,13 +9,16 @@ use crate::config::Settings;
 use crate::engine::allocator::Issued;
 use crate::features::numbers::answer::{NumberAnswer, RangeAnswer};
 use crate::features::numbers::inputs::InputArgs;
+use crate::features::numbers::replacing::issue_by_command;
 use crate::features::numbers::texts::Texts;
-use crate::terminal::output::{must_print, must_print_json};
+use crate::terminal::output::{must_print, must_print_json, say};
 use crate::terminal::session::{refusal, with_service};
+use crate::terminal::user::UserArg;
 
 const EXAMPLES: &str = "Examples:
   numerator next SPO --date 2024-01-22
   numerator next SPO --count 10 --document order-7
+  numerator next SPO --replaces SPO-20240122-001
   numerator next LETTER --project P --set ORIGINATOR=A --set RECIPIENT=B --json";
 
 /// What to take.
@@ -34,6 +37,12 @@ pub struct NextArgs {
     /// Give a document that has a number already another one
     #[arg(long, requires = "document")]
     pub again: bool,
+    /// Take it in the place of this void number, and for its document
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["count", "again"])]
+    pub replaces: Option<String>,
+    /// Who asks.
+    #[command(flatten)]
+    pub user: UserArg,
     /// Print everything about the allocation, as JSON
     #[arg(long)]
     pub json: bool,
@@ -55,10 +64,15 @@ struct ExpandedRange<'a> {
 pub async fn run(settings: &Settings, args: NextArgs) -> anyhow::Result<()> {
     let mut request = args.inputs.request(args.document, args.count)?;
     request.again = args.again;
-    let issued = with_service(settings, async |service| {
-        service.allocator.issue(request).await.map_err(refusal)
+    request.user_id = args.user.actor()?;
+    let issued = with_service(settings, async |service| match &args.replaces {
+        None => service.allocator.issue(request).await.map_err(refusal),
+        Some(number) => issue_by_command(service, request, number).await.map_err(refusal),
     })
     .await?;
+    for key in &issued.new_counters {
+        say(format_args!("the first number of a new counter: {key}"));
+    }
     let printed = if args.count == 1 {
         print_number(&issued, args.json)
     } else {

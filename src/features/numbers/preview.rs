@@ -24,6 +24,7 @@ pub(crate) async fn preview_number(
     Extension(caller): Extension<Caller>,
     Json(order): Json<NumberRequest>,
 ) -> Result<Response, Problem> {
+    order.must_replace_nothing()?;
     let request = order.request(None, None, &caller)?;
     let allocator = app.service.allocator.clone();
     let looking = app.read(&caller, |_| async move { allocator.preview(request).await });

@@ -27,6 +27,10 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// composed one.
 const ID_BYTES_MAX: usize = 4 * 4 * KEY_CHARS_MAX;
 
+/// Where a void number is replaced.
+const REPLACES_ALONE: &str = "is for a call of its own, `POST …/documents/{documentId}/\
+    generate-number`; leave it out here";
+
 /// Declares the input of callers: the fields of a number, the same for every route, and the further
 /// ones of a route.
 macro_rules! orders {
@@ -65,6 +69,10 @@ macro_rules! orders {
             /// Give a document that has a number already another one.
             #[serde(default)]
             pub(crate) again: bool,
+            /// The void number in whose place this one is to stand, for `generate-number` alone:
+            /// the same document gets another number, as with `again`.
+            #[serde(default)]
+            pub(crate) replaces: Option<String>,
         }
 
         impl $order {
@@ -89,6 +97,14 @@ macro_rules! orders {
                 let request = caller.request(inputs, document_id, idempotency_key);
                 Ok(Request { again: self.again, ..request })
             }
+
+            /// Refuses a replacement where none can be taken.
+            pub(crate) fn must_replace_nothing(&self) -> Result<(), Problem> {
+                match self.replaces {
+                    None => Ok(()),
+                    Some(_) => Err(Problem::field("replaces", REPLACES_ALONE)),
+                }
+            }
         }
     )*};
 }
@@ -96,6 +112,36 @@ macro_rules! orders {
 orders! {
     /// A number to generate, or to preview.
     NumberRequest {}
+
+    /// A number to reserve: what a single number takes, the document, and for how long. Or a block:
+    /// what a single number takes, and how many.
+    ReservationRequest {
+        /// The document; without one, the header `Idempotency-Key` is required.
+        #[serde(default)]
+        document_id: Option<String>,
+        /// For how long, such as `90s`, `5m` or `1h`; `reservations.ttl` without it.
+        #[serde(default)]
+        ttl: Option<String>,
+        /// How many numbers, 2 to 1,000, for a block: it is handed back, and never ends by time.
+        /// The header `Idempotency-Key` is required, and no document is named.
+        #[serde(default)]
+        count: Option<u64>,
+    }
+
+    /// A number that was given by hand: what a single number takes, the number, the document, and
+    /// why.
+    RegisterRequest {
+        /// The number as it was given.
+        number: String,
+        /// The document that has it.
+        #[serde(default)]
+        document_id: Option<String>,
+        /// Why it was given by hand, in 10 to 500 characters.
+        reason: String,
+        /// Keep the number as written, where no series could render it.
+        #[serde(default)]
+        as_written: bool,
+    }
 
     /// One document of a batch: what a single number takes, and the document.
     DocumentRequest {
@@ -161,7 +207,9 @@ impl Caller {
             inputs,
             document_id,
             count: 1,
+            reserve_for: None,
             again: false,
+            replaces: None,
             idempotency_key,
             identity: Arc::clone(&self.identity),
             user_id: self.user_id.to_string(),

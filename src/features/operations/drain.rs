@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::config::{DurationText, Settings};
-use crate::engine::reconciler::{Backlog, Reconciler, Stores, backlogs};
+use crate::engine::reconciler::{Backlog, Reconciler, Stores, backlogs, sweep_all};
 use crate::ledger::{Adopted, Owner};
 use crate::node::NodeId;
 use crate::terminal::output::{print, print_json};
@@ -46,6 +46,11 @@ struct DrainAnswer {
     adoption: AdoptionAnswer,
     /// Outboxes that are not empty.
     outboxes: Vec<Backlog>,
+    /// Confirmed reservations that were journaled.
+    reservations_journaled: u64,
+    /// Confirmed reservations that are not in the journal: a process that serves, or `--apply`, has
+    /// them journaled.
+    reservations_confirmed: u64,
     /// Partitions that Redis still owns: their outboxes fill again while services run.
     owned_by_redis: BTreeSet<u32>,
 }
@@ -98,14 +103,14 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     let mut answer = DrainAnswer { applied: args.apply, ..DrainAnswer::default() };
     let patience = args.patience.0;
     if args.apply {
-        let adopt = async |service: &crate::startup::Service| {
-            let done = AdoptionAnswer::adopt(service, None, patience).await;
+        with_service(settings, async |service| {
+            let done = adopt_and_sweep(service, patience, &mut answer).await;
             if let Err(error) = &done {
                 note_act(&service.ledger, "drained", answer.detail(Some(error))).await;
             }
             done
-        };
-        answer.adoption = with_service(settings, adopt).await?;
+        })
+        .await?;
     }
     let stores = open_own_stores(settings).await?;
     let looked = wait(&stores, &mut answer, if args.apply { patience } else { Duration::ZERO });
@@ -134,6 +139,19 @@ pub async fn run(settings: &Settings, args: &DrainArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Adopts what silent nodes left, and journals what is confirmed; what was adopted is in the answer
+/// even where the second fails.
+async fn adopt_and_sweep(
+    service: &crate::startup::Service,
+    patience: Duration,
+    answer: &mut DrainAnswer,
+) -> anyhow::Result<()> {
+    answer.adoption = AdoptionAnswer::adopt(service, None, patience).await?;
+    let journaled = sweep_all(&service.context, Instant::now() + patience).await;
+    answer.reservations_journaled = journaled.context("reservations are not swept")?;
+    Ok(())
+}
+
 /// Checks all outboxes until they hold nothing that the journal lacks.
 async fn wait(stores: &Stores, answer: &mut DrainAnswer, patience: Duration) -> anyhow::Result<()> {
     let deadline = Instant::now() + patience;
@@ -152,6 +170,7 @@ async fn wait(stores: &Stores, answer: &mut DrainAnswer, patience: Duration) -> 
 async fn poll(stores: &Stores, answer: &mut DrainAnswer) -> anyhow::Result<()> {
     answer.outboxes.clear();
     answer.owned_by_redis.clear();
+    answer.reservations_confirmed = stores.ledger.reservations().counts().await?.confirmed;
     let nodes: Vec<NodeId> =
         stores.ledger.nodes().list().await?.into_iter().map(|node| node.node_id).collect();
     for row in stores.ledger.partitions().await? {
@@ -180,6 +199,7 @@ impl DrainAnswer {
         let unjournaled: u64 = self.outboxes.iter().map(|outbox| outbox.unjournaled).sum();
         serde_json::json!({
             "drained": self.drained, "adoption": self.adoption, "unjournaled": unjournaled,
+            "reservations_journaled": self.reservations_journaled,
             "failed": failed.map(|error| format!("{error:#}")),
         })
     }
@@ -189,6 +209,12 @@ impl DrainAnswer {
         let mut lines = Vec::new();
         if self.applied {
             lines.push(self.adoption.line());
+        }
+        if self.applied || self.reservations_confirmed > 0 {
+            lines.push(format!(
+                "confirmed reservations journaled {}, not in the journal {}",
+                self.reservations_journaled, self.reservations_confirmed
+            ));
         }
         if !self.outboxes.is_empty() {
             let mut table = words::table(["partition", "node", "entries", "unjournaled"]);

@@ -4,6 +4,7 @@
 
 mod answer;
 mod page;
+mod reservations;
 mod verdict;
 mod waits;
 mod watch;
@@ -24,6 +25,7 @@ use answer::{
     CeilingAnswer, NodeAnswer, OutboxAnswer, PartitionAnswer, RedisAnswer, ServerAnswer,
     StatusAnswer,
 };
+use reservations::ReservationsAnswer;
 use verdict::{Judged, Verdict};
 
 const EXAMPLES: &str = "Exit codes: 0 all is well (hazards are only told), 1 something is to be \
@@ -130,6 +132,8 @@ async fn gather(
     let told = ledger.tokens().untold().await.map_err(|error| unless_read("the tokens", error));
     let totals =
         ledger.audits().sizes().await.map_err(|error| unless_read("the totals", error)).ok();
+    let live = ledger.reservations().counts().await;
+    let live = live.map_err(|error| unless_read("the reservations", error)).ok();
     let checkups = match &stores.redis {
         Some(redis) => redis.check_up().await,
         None => Vec::new(),
@@ -146,6 +150,7 @@ async fn gather(
         untold_tokens: told.map(|told| told.untold).unwrap_or_default(),
         ceilings: ceilings.into_iter().map(CeilingAnswer::of).collect(),
         totals,
+        reservations: live.map(ReservationsAnswer::of),
     };
     status.judged = status.judge();
     Ok(status)

@@ -372,6 +372,8 @@ mod tests {
             ceiling: 45,
             step: 10,
             journaled: 0,
+            returned: 0,
+            reissued: 0,
         };
         let (version, series) = numbering_of("A{SEQ:3}");
         let listed = ListedCounter { counter, last_used_at_us: None };

@@ -1,5 +1,7 @@
 //! `GET /api/v1/documents/{documentId}/numbers`: all numbers of a document, oldest first, each with
-//! its revisions.
+//! its revisions; among them the ranges of which a number is assigned to it.
+
+use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
@@ -11,8 +13,8 @@ use utoipa::ToSchema;
 use crate::features::numbers::request;
 use crate::features::register::lookups::archived_in;
 use crate::features::register::revisions::with_revisions;
-use crate::features::register::rows::NumberRow;
-use crate::ledger::{JournalFilter, LedgerError, Position, ValueOf};
+use crate::features::register::rows::{FoundAs, FoundRow, NumberRow, seen_by};
+use crate::ledger::{AssignedNumber, JournalFilter, LedgerError, Position, SharedLedger, ValueOf};
 use crate::web::App;
 use crate::web::admission::compute;
 use crate::web::body::QueryOf;
@@ -101,7 +103,8 @@ pub(crate) async fn list_document_numbers(
     let document_id = request::document_of(document_id)?;
     let page = limit.unwrap_or(PAGE_MAX);
     caller.holdings.must_have_room_for_an_answer()?;
-    let (document, shown) = (document_id.clone(), caller.identity.row_visibility());
+    let (document, identity) = (document_id.clone(), Arc::clone(&caller.identity));
+    let shown = identity.row_visibility();
     let looking = app.read(&caller, |ledger| async move {
         // One row more than requested shows whether there is another page. Only shown rows count,
         // so that the page's `next` reveals nothing else.
@@ -112,7 +115,9 @@ pub(crate) async fn list_document_numbers(
             rows.truncate(page as usize);
             next = rows.last().and_then(Position::of).as_ref().map(position_text);
         }
-        Ok::<_, LedgerError>((with_revisions(&ledger, rows).await?, next))
+        let mut rows = with_revisions(&ledger, rows).await?;
+        mean_assigned(&ledger, &document, &mut rows).await?;
+        Ok::<_, LedgerError>((seen_by(&ledger, &identity, rows).await?, next))
     });
     let (mut rows, next) = looking.await?;
     rows.retain(|found| caller.sees(&found.row));
@@ -129,6 +134,33 @@ pub(crate) async fn list_document_numbers(
         axum::Json(DocumentNumbers { document_id, numbers, next, archived_in }).into_response()
     };
     compute(answering).await
+}
+
+/// Has the rows of ranges show the number that is assigned to the document.
+async fn mean_assigned(
+    ledger: &SharedLedger,
+    document_id: &str,
+    rows: &mut [FoundRow],
+) -> Result<(), LedgerError> {
+    let is_of_it =
+        |found: &FoundRow| found.row.entry.record.document_id.as_deref() == Some(document_id);
+    if rows.iter().all(is_of_it) {
+        return Ok(());
+    }
+    let numbers = ledger.life().assigned_to(document_id).await?;
+    for found in rows.iter_mut().filter(|found| !is_of_it(found)) {
+        let Some(row) = ValueOf::number(&found.row) else { continue };
+        let is_its = |number: &&AssignedNumber| {
+            (number.counter_id, number.row_first) == (row.counter_id, row.value)
+        };
+        let value = numbers.iter().find(is_its).and_then(|number| number.value.try_into().ok());
+        if let Some(value) = value {
+            let life = std::mem::take(&mut found.life);
+            found.life = life.of_value(ledger, &found.row, value).await?;
+            found.found_as = Some(FoundAs::Range);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,9 +9,12 @@ use serde::Serialize;
 use crate::config::Settings;
 use crate::engine::sealing::{AuditKey, PublicKey};
 use crate::features::archive::{self, Folder};
+use crate::features::register::gap_rows::GapRow;
+use crate::features::register::listing::{ListedRow, RegisterRow};
 use crate::features::register::pages::Register;
 use crate::features::register::query::NumberQuery;
-use crate::features::register::rows::{FoundRow, NumberRow};
+use crate::features::register::rows::NumberRow;
+use crate::ledger::JournalRow;
 use crate::terminal::output::{print, print_json};
 use crate::terminal::words::table;
 
@@ -46,7 +49,7 @@ pub struct FindArgs {
 /// A page of numbers.
 #[derive(Serialize)]
 struct NumberPage<'a> {
-    numbers: Vec<NumberRow<'a>>,
+    numbers: Vec<RegisterRow<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -64,7 +67,7 @@ pub async fn run(settings: &Settings, args: FindArgs) -> anyhow::Result<()> {
     let mut register = Register::open(settings, register, after).await?;
     let rows = register.page(limit).await?;
     if json {
-        print_json(&NumberPage { numbers: NumberRow::all_of(&rows), next: register.next })?;
+        print_json(&NumberPage { numbers: RegisterRow::all_of(&rows), next: register.next })?;
     } else if rows.is_empty() {
         print(["no numbers"])?;
     } else {
@@ -83,7 +86,7 @@ pub async fn run(settings: &Settings, args: FindArgs) -> anyhow::Result<()> {
 struct ArchivedNumber<'a> {
     file: &'a str,
     #[serde(flatten)]
-    number: NumberRow<'a>,
+    number: RegisterRow<'a>,
 }
 
 /// Archived numbers.
@@ -118,12 +121,20 @@ async fn look_into(
         );
     }
     let filter = register.filter(limit);
+    // The files do not say it.
+    let in_zone = |row: JournalRow| {
+        let timezone = register.timezone(row.entry.record.series_id);
+        JournalRow { timezone, ..row }
+    };
     let looking = move || archive::look_in(&folder, &counted, &filter, series.as_deref());
     let (found, more) = tokio::task::spawn_blocking(looking).await??;
-    let (files, rows): (Vec<String>, Vec<FoundRow>) =
-        found.into_iter().map(|found| (found.file, FoundRow::of(found.row))).unzip();
+    let (files, rows): (Vec<String>, Vec<JournalRow>) =
+        found.into_iter().map(|found| (found.file, in_zone(found.row))).unzip();
+    // Nor what became of a number while its row moved.
+    let rows = register.with_lives(rows).await?;
+    let rows: Vec<ListedRow> = rows.into_iter().map(ListedRow::Number).collect();
     if json {
-        let numbers = files.iter().zip(NumberRow::all_of(&rows));
+        let numbers = files.iter().zip(RegisterRow::all_of(&rows));
         let numbers = numbers.map(|(file, number)| ArchivedNumber { file, number }).collect();
         return Ok(print_json(&ArchivePage { numbers, more })?);
     }
@@ -143,30 +154,81 @@ async fn look_into(
     Ok(())
 }
 
-/// The numbers for people.
-fn page(rows: &[FoundRow]) -> String {
-    let mut table =
-        table(["number", "document", "date", "series", "type", "project", "user", "issued at"]);
-    for row in NumberRow::all_of(rows) {
-        let about = &row.about;
-        let number = match about.serials.first() {
-            Some(values) if values.first < values.last => {
-                let count = (values.last - values.first) / values.step.max(1);
-                format!("{} and {count} more", row.document_number)
-            }
-            _ => row.document_number.to_owned(),
-        };
-        let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
-        table.add_row([
-            number,
-            or_dash(about.document_id),
-            about.document_date.to_owned(),
-            about.source.series.to_owned(),
-            about.source.type_code.to_owned(),
-            or_dash(about.source.project),
-            about.user_id.to_owned(),
-            row.issued_at,
-        ]);
+/// The rows for people.
+fn page(rows: &[ListedRow]) -> String {
+    let mut table = table([
+        "number",
+        "is",
+        "document",
+        "date",
+        "series",
+        "type",
+        "project",
+        "user",
+        "issued at",
+    ]);
+    for row in RegisterRow::all_of(rows) {
+        table.add_row(match row {
+            RegisterRow::Number(row) => of_number(*row),
+            RegisterRow::Gap(row) => of_gap(&row),
+        });
     }
     table.to_string()
+}
+
+/// The cells of a number or a revision.
+fn of_number(row: NumberRow<'_>) -> [String; 9] {
+    let about = row.about;
+    let or_dash = |text: Option<&str>| text.unwrap_or("-").to_owned();
+    let number = match about.serials.first() {
+        Some(values) if values.first < values.last => {
+            let count = (values.last - values.first) / values.step.max(1);
+            format!("{} and {count} more", row.document_number)
+        }
+        _ => row.document_number.to_owned(),
+    };
+    let assigned = about.standing.assigned.as_ref();
+    let number = match assigned.and_then(|assigned| assigned.document_number) {
+        Some(looked_for) => format!("{looked_for} of {number}"),
+        None => number,
+    };
+    let what = match about.revision_of {
+        Some(of) => format!("revision of {of}"),
+        None => about.standing.shown(),
+    };
+    [
+        number,
+        what,
+        or_dash(assigned.and_then(|assigned| assigned.document_id).or(about.document_id)),
+        about.document_date.to_owned(),
+        about.source.series.to_owned(),
+        about.source.type_code.to_owned(),
+        or_dash(about.source.project),
+        about.user_id.to_owned(),
+        row.issued_at,
+    ]
+}
+
+/// The cells of a gap.
+fn of_gap(row: &GapRow<'_>) -> [String; 9] {
+    let about = &row.about;
+    let [values] = about.serials;
+    let text = |number: Option<&str>, value: u64| number.map_or(value.to_string(), str::to_owned);
+    let first = text(row.document_number, values.first);
+    let number = match values.first < values.last {
+        true => format!("{first} to {}", text(about.last_number, values.last)),
+        false => first,
+    };
+    let none = || "-".to_owned();
+    [
+        number,
+        format!("gap: {}", about.reason),
+        none(),
+        none(),
+        about.series.to_owned(),
+        none(),
+        none(),
+        none(),
+        row.noted_at.clone(),
+    ]
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::ledger::{
-    AccountTally, At, ChangeRequest, ClosedEpoch, Closing, Event, GapReason, LedgerError,
-    Partition, SharedLedger,
+    AccountTally, At, ChangeRequest, ClosedEpoch, Closing, Event, GapReason, LedgerError, LifeRow,
+    Partition, SharedLedger, ValueOf,
 };
 
 /// Finds the causes of gaps; queries each epoch once.
@@ -25,6 +25,8 @@ pub(crate) struct Ending {
     pub(crate) is_restored: bool,
     /// The change that left the gap, if no end of an epoch did.
     pub(crate) change: Option<ChangeRequest>,
+    /// Else the registration of a number by hand that left it.
+    pub(crate) by_hand: Option<LifeRow>,
 }
 
 impl<'a> GapExplanation<'a> {
@@ -43,7 +45,11 @@ impl<'a> GapExplanation<'a> {
     ) -> Result<Ending, LedgerError> {
         let wanted = match reason {
             GapReason::Unaccounted => Some(Closing::Ceiling),
-            GapReason::BeforeImport | GapReason::Skipped => return Ok(Ending::default()),
+            GapReason::BeforeImport
+            | GapReason::Skipped
+            | GapReason::Returned
+            | GapReason::Cancelled
+            | GapReason::Expired => return Ok(Ending::default()),
             GapReason::Discarded | GapReason::Collided => None,
         };
         let key = (at.partition, at.epoch, AccountTally::place(reason));
@@ -61,13 +67,20 @@ impl<'a> GapExplanation<'a> {
         Ok(ending)
     }
 
-    /// The change that skipped a value of a counter.
-    pub(crate) async fn change(
+    /// What skipped a value of a counter: a change of it, or a number by hand.
+    pub(crate) async fn skipped(
         &self,
         counter_id: i64,
         first: u64,
-    ) -> Result<Option<ChangeRequest>, LedgerError> {
-        self.ledger.approvals().behind(counter_id, i64::try_from(first).unwrap_or(i64::MAX)).await
+        ending: Ending,
+    ) -> Result<Ending, LedgerError> {
+        let value = i64::try_from(first).unwrap_or(i64::MAX);
+        let change = self.ledger.approvals().behind(counter_id, value).await?;
+        let by_hand = match change {
+            Some(_) => None,
+            None => self.ledger.life().passed_over_by(ValueOf { counter_id, value }).await?,
+        };
+        Ok(Ending { change, by_hand, ..ending })
     }
 
     /// The epoch after a closed one: the next number, except in a ledger that went back.

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use numbering::PartialNumber;
 use serde::Serialize;
 
 use crate::config::Settings;
 use crate::engine::reconciler::{settle_counters, settle_slices};
-use crate::features::register::gap_explanation::{Ending, GapExplanation};
-use crate::ledger::{
-    ANSWERED_ALONE, Gap, GapFilter, GapReason, LedgerError, SharedLedger, Unsettled,
-};
+use crate::features::register::gap_description::{Explanation, GapTexts, count, explain};
+use crate::features::register::gap_explanation::GapExplanation;
+use crate::ledger::{Gap, GapFilter, GapReason, Unsettled};
 use crate::terminal::output::{print, print_json, say};
 use crate::terminal::session::open_ledger;
 use crate::terminal::words;
@@ -62,6 +60,12 @@ pub enum Reason {
     BeforeImport,
     /// Passed over by a change that was asked for, with its reason.
     Skipped,
+    /// Reserved and given back before it was used: the next to be issued.
+    Returned,
+    /// Reserved and cancelled, where a series keeps its order of dates, or as a block.
+    Cancelled,
+    /// Reserved and never confirmed, where a series keeps its order of dates.
+    Expired,
 }
 
 impl Reason {
@@ -72,6 +76,9 @@ impl Reason {
             Reason::Collided => GapReason::Collided,
             Reason::BeforeImport => GapReason::BeforeImport,
             Reason::Skipped => GapReason::Skipped,
+            Reason::Returned => GapReason::Returned,
+            Reason::Cancelled => GapReason::Cancelled,
+            Reason::Expired => GapReason::Expired,
         }
     }
 }
@@ -97,30 +104,6 @@ struct GapAnswer {
     noted_at: String,
     /// How it came about.
     explanation: Option<Explanation>,
-}
-
-impl GapAnswer {
-    /// First and last as numbers, or else as values.
-    fn ends(&self) -> (String, String) {
-        let text =
-            |number: &Option<String>, value: u64| number.clone().unwrap_or(value.to_string());
-        (text(&self.first_number, self.first), text(&self.last_number, self.last))
-    }
-}
-
-/// How a gap came about.
-#[derive(Debug, Serialize)]
-struct Explanation {
-    /// The epoch whose closing lost the values, and how it was closed.
-    closed_epoch: Option<u64>,
-    closing: Option<&'static str>,
-    closed_at: Option<String>,
-    /// Why that epoch ended.
-    cause: Option<String>,
-    /// Nodes that were silent when it was closed, and have not returned since.
-    unheard: Vec<String>,
-    /// For an auditor.
-    sentence: String,
 }
 
 /// Prints the gaps.
@@ -154,16 +137,18 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
         limit: args.limit,
     };
     let mut answers = Vec::new();
-    let mut explanation = GapExplanation::of(&ledger);
+    let mut causes = GapExplanation::of(&ledger);
     for gap in ledger.register().gaps(&filter).await? {
-        let mut answer = describe(&ledger, &codes, &gap).await?;
-        if args.explain {
-            answer.explanation = Some(explain(&mut explanation, &gap, &answer).await?);
-        }
-        answers.push(answer);
+        let texts = GapTexts::of(&ledger, &gap).await?;
+        let explanation = match args.explain {
+            true => Some(explain(&mut causes, &gap, &texts).await?),
+            false => None,
+        };
+        let ends = texts.ends(&gap);
+        answers.push((answer(&codes, &gap, texts, explanation), ends));
     }
     if args.json {
-        print_json(&answers)?;
+        print_json(&answers.iter().map(|(answer, _)| answer).collect::<Vec<_>>())?;
     } else {
         print(lines(&answers))?;
     }
@@ -179,138 +164,40 @@ pub async fn run(settings: &Settings, args: &GapsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn describe(
-    ledger: &SharedLedger,
+fn answer(
     codes: &BTreeMap<i64, String>,
     gap: &Gap,
-) -> Result<GapAnswer, LedgerError> {
-    let partial = partial_number(ledger, gap).await?;
-    let number = |value| partial.as_ref().and_then(|partial| partial.fill(&[value]).ok());
-    Ok(GapAnswer {
+    texts: GapTexts,
+    explanation: Option<Explanation>,
+) -> GapAnswer {
+    GapAnswer {
         counter_id: gap.counter_id,
         series: codes.get(&gap.series_id).cloned(),
         counter_key: gap.key.clone(),
         first: gap.span.first,
         last: gap.span.last,
-        count: (gap.span.last - gap.span.first) / gap.step + 1,
-        first_number: number(gap.span.first),
-        last_number: number(gap.span.last),
+        count: count(gap),
+        first_number: texts.first,
+        last_number: texts.last,
         reason: words::reason(gap.reason),
         partition: gap.at.partition,
         epoch: gap.at.epoch,
         noted_at: words::moment(gap.noted_at_us),
-        explanation: None,
-    })
-}
-
-/// How the numbers next to a gap are written, if all in the same way.
-async fn partial_number(
-    ledger: &SharedLedger,
-    gap: &Gap,
-) -> Result<Option<PartialNumber>, LedgerError> {
-    let mut masks = ledger.register().masks_beside(gap.counter_id, gap.span.first).await?;
-    masks.dedup();
-    Ok(match &masks[..] {
-        [only] => PartialNumber::parse(only).ok(),
-        _ => None,
-    })
-}
-
-async fn explain(
-    explanation: &mut GapExplanation<'_>,
-    gap: &Gap,
-    answer: &GapAnswer,
-) -> Result<Explanation, LedgerError> {
-    let mut ending = explanation.ending(gap.at, gap.reason).await?;
-    if gap.reason == GapReason::Skipped {
-        ending.change = explanation.change(gap.counter_id, gap.span.first).await?;
-    }
-    let unheard = ending.unheard();
-    let closed = ending.closed.as_ref();
-    Ok(Explanation {
-        sentence: sentence(gap, answer, &ending, &unheard),
-        closed_epoch: closed.map(|closed| closed.at.epoch),
-        closing: closed.map(|closed| words::closing(closed.closing)),
-        closed_at: closed.map(|closed| words::moment(closed.closed_at_us)),
-        unheard,
-        cause: ending.cause,
-    })
-}
-
-/// The sentence for an auditor.
-fn sentence(gap: &Gap, answer: &GapAnswer, ending: &Ending, unheard: &[String]) -> String {
-    let (first, last) = answer.ends();
-    let (what, was, it) = match answer.count {
-        1 => (first, "was", "it"),
-        _ => (format!("{first} to {last}"), "were", "them"),
-    };
-    let epoch = ending.closed.as_ref().map_or(gap.at.epoch, |closed| closed.at.epoch);
-    let why = ending.cause.as_ref().map_or(String::new(), |cause| format!(" ({cause})"));
-    match gap.reason {
-        GapReason::Discarded => format!(
-            "{what} {was} taken by a flight whose answer never reached a caller; when epoch \
-             {epoch} of partition {} ended{why}, every node had accounted for what it handed out, \
-             so nobody holds {it}.",
-            gap.at.partition
-        ),
-        GapReason::Unaccounted if ending.is_restored => format!(
-            "{what} {was} left out when partition {} was released after its ledger had gone back \
-             to an earlier state, epoch {epoch}: nobody remembers any of the numbers, some may \
-             have been handed out and their records lost, and none of them is issued again.",
-            gap.at.partition
-        ),
-        GapReason::Unaccounted => {
-            let who = match unheard {
-                [] => "a node that was heard of only later".to_owned(),
-                names => names.join(", "),
-            };
-            format!(
-                "{what} {was} below the ceiling at which epoch {epoch} of partition {} was \
-                 closed{why}, because the outbox of {who} could not be read: some of the \
-                 numbers may have been handed out and their records lost, and none of them is \
-                 issued again.",
-                gap.at.partition
-            )
-        }
-        GapReason::Collided => format!(
-            "{what} {was} not handed out, because another allocation has the same text already; \
-             the value is spent."
-        ),
-        GapReason::BeforeImport => format!(
-            "{what} {was} not among the numbers that were imported from another system, whose \
-             highest lies above {it}: whether that system issued {it} is not known here, and \
-             nothing below the highest is issued here."
-        ),
-        GapReason::Skipped => {
-            let by = ending.change.as_ref().map_or(String::new(), |change| {
-                let approved_by = match change.decided_by.as_deref() {
-                    Some(ANSWERED_ALONE) => "made by a command where nobody has a token".into(),
-                    by => format!("approved by {}", by.unwrap_or("nobody")),
-                };
-                format!(
-                    " by change request {} of {}, {approved_by} ({})",
-                    change.change_id, change.requested_by, change.reason
-                )
-            });
-            format!(
-                "{what} {was} passed over{by}: this service has not issued {it}, and never does."
-            )
-        }
+        explanation,
     }
 }
 
 /// The gaps for people.
-fn lines(answers: &[GapAnswer]) -> Vec<String> {
+fn lines(answers: &[(GapAnswer, (String, String))]) -> Vec<String> {
     let header = ["counter", "series", "key", "from", "to", "count", "reason", "epoch", "noted at"];
     let mut table = words::table(header);
-    for row in answers {
-        let (first, last) = row.ends();
+    for (row, (first, last)) in answers {
         table.add_row([
             row.counter_id.to_string(),
             row.series.clone().unwrap_or_else(|| "-".into()),
             row.counter_key.clone(),
-            first,
-            last,
+            first.clone(),
+            last.clone(),
             row.count.to_string(),
             row.reason.into(),
             format!("{} of partition {}", row.epoch, row.partition),
@@ -318,7 +205,7 @@ fn lines(answers: &[GapAnswer]) -> Vec<String> {
         ]);
     }
     let mut lines = vec![table.to_string()];
-    let explained = answers.iter().filter_map(|row| row.explanation.as_ref());
+    let explained = answers.iter().filter_map(|(row, _)| row.explanation.as_ref());
     lines.extend(explained.map(|explanation| explanation.sentence.clone()));
     if answers.is_empty() {
         lines = vec!["no gaps".into()];

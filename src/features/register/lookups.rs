@@ -14,9 +14,14 @@ use unicode_normalization::UnicodeNormalization;
 use utoipa::ToSchema;
 
 use crate::engine::allocator::{Catalog, Reading, Unread};
+use crate::features::lifecycle::standing::{NumberStanding, chain_of};
 use crate::features::numbers::answer::ExpectedSerial;
+use crate::features::register::gap_description::GapTexts;
+use crate::features::register::gap_explanation::GapExplanation;
+use crate::features::register::gap_rows::{FoundGap, GapRow};
+use crate::features::register::reserved::{ReservedNumber, reservations_seen};
 use crate::features::register::revisions::with_revisions;
-use crate::features::register::rows::{FoundAs, FoundRow, NumberRow};
+use crate::features::register::rows::{FoundAs, FoundRow, NumberRow, seen_by};
 use crate::ledger::{
     JournalFilter, JournalRow, LedgerError, NumberStatus, SeriesVersion, SharedLedger,
 };
@@ -37,6 +42,13 @@ pub(crate) struct LookUp<'a> {
     issued: bool,
     /// Its rows, one per scope of uniqueness.
     numbers: Vec<NumberRow<'a>>,
+    /// Where it was not issued, the gaps that have its value; for callers that see all numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<GapRow<'a>>,
+    /// The reservations that have, or had, it, as far as the caller sees them: those that are live,
+    /// then those that have ended, the newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reservations: Vec<ReservedNumber>,
     /// The series that can read it as a number of theirs, active or not, in a version in force or
     /// an earlier one.
     candidates: Vec<ReadingAnswer>,
@@ -71,6 +83,10 @@ pub struct ReadingAnswer {
     /// Whether the series can read it in more than one way; nothing of it is shown then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ambiguous: bool,
+    /// Where a number of the series with this text is void: `voided` or `replaced`; of the command
+    /// `parse` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<NumberStanding>,
 }
 
 /// An id that a number shows, taken apart.
@@ -121,7 +137,19 @@ impl ReadingAnswer {
             snowflake: snowflake.map(SnowflakeAnswer::of),
             serials: serials.into_iter().map(serial).collect(),
             ambiguous,
+            status: None,
         }
+    }
+
+    /// The same with what became of the number, where it is void.
+    pub(crate) fn with_status(self, rows: &[FoundRow]) -> Self {
+        let standing = |found: &FoundRow| {
+            let is_of_it = found.row.entry.record.series_id == self.config_id;
+            let standing = found.life.standing(&found.row);
+            (is_of_it && standing != NumberStanding::Issued).then_some(standing)
+        };
+        let status = rows.iter().find_map(standing);
+        ReadingAnswer { status, ..self }
     }
 
     /// All readings of a number by series that the caller sees.
@@ -152,9 +180,11 @@ pub(crate) async fn look_up_and_read(
 ) -> Result<(Vec<FoundRow>, Result<Vec<ReadingAnswer>, Unread>), Problem> {
     let (catalog, number) = (app.service.allocator.catalog(), number.to_owned());
     let sees = caller.series_visibility();
-    let filter = JournalFilter { shown: caller.identity.row_visibility(), ..filter };
+    let identity = Arc::clone(&caller.identity);
+    let filter = JournalFilter { shown: identity.row_visibility(), ..filter };
     let looking = app.search(caller, |ledger| async move {
-        let found = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
+        let mut found = look_up(&ledger, &catalog, &number, &filter, sees.clone()).await?;
+        found.rows = seen_by(&ledger, &identity, found.rows).await?;
         catalog.know_earlier(&ledger).await?;
         Ok::<_, Problem>((found, ReadingAnswer::all_of(&catalog, &number, sees).await?))
     });
@@ -210,21 +240,65 @@ pub(crate) async fn look_up(
     let wanted = move |version: &SeriesVersion| {
         of_series.is_none_or(|wanted| wanted == version.series_id) && sees(version)
     };
-    let (ranges, unsearched) = catalog.find_ranges(ledger, number, wanted).await?;
+    let (members, unsearched) = catalog.find_members(ledger, number, wanted).await?;
     // One text may occur once in each scope of uniqueness; a row that is found is not listed twice.
-    for range in ranges {
+    let mut values = vec![None; rows.len()];
+    for (range, value) in members {
         let scope = |row: &JournalRow| row.entry.record.scope.clone();
         if rows.iter().all(|(_, row)| scope(row) != scope(&range)) {
             rows.push((FoundAs::Range, range));
+            values.push(Some(value));
         }
     }
-    rows.retain(|(found_as, row)| {
-        *found_as == FoundAs::Number || is_wanted(filter, *found_as, row)
-    });
     let (found, rows): (Vec<FoundAs>, Vec<JournalRow>) = rows.into_iter().unzip();
     let mut rows = with_revisions(ledger, rows).await?;
-    rows.iter_mut().zip(found).for_each(|(row, found_as)| row.found_as = Some(found_as));
+    for (row, (found_as, value)) in rows.iter_mut().zip(found.into_iter().zip(values)) {
+        row.found_as = Some(found_as);
+        if let Some(value) = value {
+            let life = std::mem::take(&mut row.life);
+            row.life = life.of_value(ledger, &row.row, value).await?;
+        }
+        row.chain = chain_of(ledger, &row.row, value).await?;
+    }
+    rows.retain(|found| found.found_as == Some(FoundAs::Number) || is_wanted(filter, found));
     Ok(LookedUp { rows, unsearched })
+}
+
+/// The gaps that have the value of a number, if the caller sees all numbers; of one series, where
+/// it is named.
+pub(crate) async fn gaps_of(
+    app: &App,
+    caller: &Caller,
+    number: &str,
+    series_id: Option<i64>,
+) -> Result<Vec<FoundGap>, Problem> {
+    if !caller.sees_everything() {
+        return Ok(Vec::new());
+    }
+    let (catalog, number) = (app.service.allocator.catalog(), number.to_owned());
+    let looking = app.search(caller, |ledger| async move {
+        find_gaps(&ledger, &catalog, &number, series_id).await.map_err(Problem::from)
+    });
+    looking.await
+}
+
+/// The gaps that have the value of a number, as each version of a series, or of all, reads it.
+pub(crate) async fn find_gaps(
+    ledger: &SharedLedger,
+    catalog: &Arc<Catalog>,
+    number: &str,
+    series_id: Option<i64>,
+) -> Result<Vec<FoundGap>, LedgerError> {
+    let wanted =
+        move |version: &SeriesVersion| series_id.is_none_or(|wanted| wanted == version.series_id);
+    let gaps = catalog.find_gaps(ledger, number, wanted).await?;
+    let mut causes = GapExplanation::of(ledger);
+    let mut found = Vec::with_capacity(gaps.len());
+    for (_, gap) in gaps {
+        let texts = GapTexts::of(ledger, &gap).await?;
+        found.push(FoundGap::of(catalog, &mut causes, texts, gap).await?);
+    }
+    Ok(found)
 }
 
 /// The archive files with matches of a filter by number or document.
@@ -248,13 +322,17 @@ pub(crate) async fn archived_in(
 }
 
 /// Whether a row that was found without the filter matches the rest of it.
-fn is_wanted(filter: &JournalFilter, found_as: FoundAs, row: &JournalRow) -> bool {
-    let status = match found_as {
-        FoundAs::Revision => NumberStatus::Revised,
+fn is_wanted(filter: &JournalFilter, found: &FoundRow) -> bool {
+    let is_revised = found.found_as == Some(FoundAs::Revision);
+    let standing = found.life.standing(&found.row);
+    let has = |wanted: NumberStatus| match wanted {
         // A range has no revisions.
-        FoundAs::Number | FoundAs::Range => NumberStatus::Issued,
+        NumberStatus::Issued => standing == NumberStanding::Issued && !is_revised,
+        NumberStatus::Revised => is_revised,
+        NumberStatus::Voided => standing == NumberStanding::Voided,
+        NumberStatus::Replaced => standing == NumberStanding::Replaced,
     };
-    filter.status.is_none_or(|wanted| wanted == status) && filter.matches(row)
+    filter.status.is_none_or(has) && filter.matches(&found.row)
 }
 
 /// Reads a number back, and says whether it was issued.
@@ -277,15 +355,20 @@ pub(crate) async fn look_up_number(
     let number: String = number.nfc().collect();
     let filter =
         JournalFilter { number: Some(number.clone()), limit: ROWS_MAX, ..JournalFilter::default() };
+    // First: one that is journaled meanwhile is found there.
+    let reservations = reservations_seen(&app, &caller, &number, None).await?;
     let (rows, read) = look_up_and_read(&app, &caller, &number, filter).await?;
     let candidates = match read {
-        Err(unread) if rows.is_empty() => {
+        Err(unread) if rows.is_empty() && reservations.is_empty() => {
             let detail = format!("{number:?}: the journal does not have it, and {unread}");
             return Err(Problem::new(Slug::NumberNotFound, detail));
         }
         candidates => candidates.unwrap_or_default(),
     };
     let (issued, numbers) = (!rows.is_empty(), NumberRow::all_of(&rows));
-    let found = LookUp { document_number: &number, issued, numbers, candidates };
+    let lost = if issued { Vec::new() } else { gaps_of(&app, &caller, &number, None).await? };
+    let gaps = lost.iter().map(GapRow::of).collect();
+    let document_number = number.as_str();
+    let found = LookUp { document_number, issued, numbers, gaps, reservations, candidates };
     Ok(axum::Json(found).into_response())
 }

@@ -1,12 +1,16 @@
-//! `numerator parse`: reads a number back into its parts. Does not check whether it was issued.
+//! `numerator parse`: reads a number back into its parts, and says where it is void. Does not say
+//! whether it was issued.
 
 use std::sync::Arc;
 
 use clap::Args;
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::config::Settings;
-use crate::engine::allocator::{AllocError, ReadingError};
-use crate::features::register::lookups::ReadingAnswer;
+use crate::engine::allocator::{AllocError, Catalog, ReadingError};
+use crate::features::register::lookups::{ReadingAnswer, look_up};
+use crate::features::register::rows::FoundRow;
+use crate::ledger::{JournalFilter, LedgerError, SharedLedger};
 use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{clock, foresee_catalog, refusal};
 
@@ -51,6 +55,7 @@ fn lines(reading: &ReadingAnswer) -> Vec<String> {
     }
     lines.extend(reading.variables.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend(reading.serials.iter().map(|serial| format!("{} {}", serial.name, serial.value)));
+    lines.extend(reading.status.map(|status| format!("status {}", status.word())));
     lines
 }
 
@@ -76,7 +81,9 @@ pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
             read.map_err(|unread| anyhow::anyhow!("{:?}: {unread}", args.number))?
         }
     };
-    let readings: Vec<_> = readings.into_iter().map(ReadingAnswer::of).collect();
+    let rows = rows_of(&ledger, &catalog, &args.number).await?;
+    let answer = |reading| ReadingAnswer::of(reading).with_status(&rows);
+    let readings: Vec<_> = readings.into_iter().map(answer).collect();
     if args.json {
         print_json(&readings)?;
     } else {
@@ -85,4 +92,19 @@ pub async fn run(settings: &Settings, args: ParseArgs) -> anyhow::Result<()> {
         print([texts.join("\n\n")])?;
     }
     Ok(())
+}
+
+/// The rows of numbers with this text, as far as they were searched: what is not found is not known
+/// to be void.
+async fn rows_of(
+    ledger: &SharedLedger,
+    catalog: &Arc<Catalog>,
+    number: &str,
+) -> Result<Vec<FoundRow>, LedgerError> {
+    let number: String = number.nfc().collect();
+    let filter = JournalFilter { number: Some(number.clone()), ..JournalFilter::default() };
+    match look_up(ledger, catalog, &number, &filter, |_| true).await?.seen(|_| true) {
+        Err(LedgerError::Unsearched(_)) => Ok(Vec::new()),
+        found => found,
+    }
 }

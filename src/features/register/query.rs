@@ -14,16 +14,20 @@ use unicode_normalization::UnicodeNormalization;
 use crate::auth::{Act, Whose};
 use crate::engine::allocator::Catalog;
 use crate::features::register::documents::{position_text, read_position};
+use crate::features::register::kinds::Kinds;
+use crate::features::register::listing::Listing;
+use crate::features::register::periods::Period;
+use crate::features::register::variables::read_variables;
 use crate::ledger::{
-    IssuePath, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, RowVisibility,
-    SharedLedger, Sort,
+    IssuePath, JournalFilter, LedgerError, NumberStatus, Position, RowVisibility, SharedLedger,
+    Sort,
 };
+use crate::terminal::settings::name_value;
 use crate::web::body::must_be_storable;
 use crate::web::middleware::Caller;
 use crate::web::paging::limit;
 use crate::web::paging::rows_of_page;
 use crate::web::problem::Problem;
-use crate::web::query_time::read_time;
 use crate::web::visibility::unknown_series;
 
 /// The rule for a place in a list.
@@ -75,13 +79,25 @@ pub struct NumberQuery {
     /// The variable `ORIGINATOR`, or `ORG_CODE`, its older name.
     #[arg(long, help = "Only of this originator (the variable ORIGINATOR, or ORG_CODE)")]
     pub(crate) originator: Option<String>,
-    /// Issued at or after: a date (UTC) or a date-time with offset.
+    /// The variable `RECIPIENT`.
+    #[arg(long, help = "Only to this recipient (the variable RECIPIENT)")]
+    pub(crate) recipient: Option<String>,
+    /// Further variables, all of which must match: a JSON object of texts by name.
+    #[arg(skip)]
+    pub(crate) context: Option<String>,
+    /// The same on a command line.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_value)]
+    #[arg(help = "Only with this value of a variable; may be repeated")]
+    #[serde(skip)]
+    pub(crate) set: Vec<(String, String)>,
+    /// Issued at or after: a date, which begins in the time zone of the number's series, or a
+    /// date-time with offset.
     #[arg(long, value_name = "TIME")]
-    #[arg(help = "Only issued from this date (UTC) or date-time with offset on")]
+    #[arg(help = "Only issued from this date (of the series) or date-time with offset on")]
     pub(crate) from: Option<String>,
-    /// Issued before: a date (UTC) or a date-time with offset.
+    /// Issued before, likewise.
     #[arg(long, value_name = "TIME")]
-    #[arg(help = "Only issued before this date (UTC) or date-time with offset")]
+    #[arg(help = "Only issued before this date (of the series) or date-time with offset")]
     pub(crate) until: Option<String>,
     /// Of documents of this date or a later one.
     #[arg(long, value_name = "DATE", help = "Only of documents of this date or a later one")]
@@ -89,14 +105,20 @@ pub struct NumberQuery {
     /// Of documents of a date before this one.
     #[arg(long, value_name = "DATE", help = "Only of documents of a date before this one")]
     pub(crate) document_date_until: Option<String>,
-    /// `issued`: without a revision; `revised`: with one at least.
-    #[arg(long, value_parser = PossibleValuesParser::new(["issued", "revised"]))]
-    #[arg(help = "Only those without a revision, or with one")]
+    /// `issued`: without a revision, and not void; `revised`: with one at least; `voided`: void,
+    /// and not replaced; `replaced`: void, and replaced by another number.
+    #[arg(long)]
+    #[arg(value_parser = PossibleValuesParser::new(["issued", "revised", "voided", "replaced"]))]
+    #[arg(help = "Only those as issued, with a revision, void, or void and replaced")]
     pub(crate) status: Option<String>,
-    /// `redis`, `database` or `imported`.
-    #[arg(long, value_parser = PossibleValuesParser::new(["redis", "database", "imported"]))]
+    /// `redis`, `database`, `imported` or `registered`.
+    #[arg(long, value_parser = PossibleValuesParser::new(IssuePath::ALL.map(IssuePath::name)))]
     #[arg(help = "Only those that came by this path")]
     pub(crate) path: Option<String>,
+    /// What rows are: some of `number`, `revision`, `gap`, with commas between them; all without
+    /// it, but for gaps where a filter is by what they lack.
+    #[arg(long, help = "Only rows that are these: number, revision, gap, with commas between")]
+    pub(crate) kinds: Option<String>,
     /// `time`, the newest first, or `number`; `time` without it.
     #[arg(long, value_parser = PossibleValuesParser::new(["time", "number"]))]
     #[arg(default_value = "time", help = "By time of issue, the newest first, or by number")]
@@ -115,6 +137,9 @@ pub struct NumberQuery {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     filter: JournalFilter,
+    period: Period,
+    kinds: Kinds,
+    kinds_text: Option<String>,
     series: Option<String>,
     after: Option<String>,
 }
@@ -124,18 +149,18 @@ impl NumberQuery {
     pub(crate) fn check(self) -> Result<Asked, Problem> {
         self.check_texts()?;
         let limit = rows_of_page(self.limit)?;
-        let time = |field, text: &Option<String>| {
-            text.as_deref().map(|text| read_time(field, text)).transpose()
-        };
-        let (from_us, until_us) = (time("from", &self.from)?, time("until", &self.until)?);
-        must_follow("until", from_us, until_us)?;
+        let period = Period::read(self.from.as_deref(), self.until.as_deref())?;
+        let variables = read_variables(self.context.as_deref(), self.set, self.recipient)?;
         let dated_from = read_date("document_date_from", self.document_date_from)?;
         let dated_until = read_date("document_date_until", self.document_date_until)?;
         must_follow("document_date_until", dated_from.as_ref(), dated_until.as_ref())?;
-        let statuses =
-            [("issued", NumberStatus::Issued), ("revised", NumberStatus::Revised)].as_slice();
-        let paths = [IssuePath::Redis, IssuePath::Database, IssuePath::Imported];
-        let paths = paths.map(|path| (path.name(), path));
+        let statuses = [
+            ("issued", NumberStatus::Issued),
+            ("revised", NumberStatus::Revised),
+            ("voided", NumberStatus::Voided),
+            ("replaced", NumberStatus::Replaced),
+        ];
+        let paths = IssuePath::ALL.map(|path| (path.name(), path));
         let sorts = [("time", Sort::Time), ("number", Sort::Number)];
         let normalised = |text: Option<String>| text.map(|text| text.nfc().collect::<String>());
         let filter = JournalFilter {
@@ -149,18 +174,22 @@ impl NumberQuery {
             type_code: normalised(self.type_code),
             project: normalised(self.project),
             originator: normalised(self.originator),
-            from_us,
-            until_us,
+            variables,
+            from_us: None,
+            until_us: None,
+            periods: Vec::new(),
             dated_from,
             dated_until,
-            status: one_of("status", self.status, statuses)?,
+            status: one_of("status", self.status, &statuses)?,
             path: one_of("path", self.path, &paths)?,
             sort: one_of("sort", self.sort, &sorts)?.unwrap_or_default(),
             after: None,
             limit,
             shown: RowVisibility::Everything,
         };
-        Ok(Asked { filter, series: normalised(self.series), after: self.after })
+        let (kinds, kinds_text) = (Kinds::read(self.kinds.as_deref(), &filter)?, self.kinds);
+        let (series, after) = (normalised(self.series), self.after);
+        Ok(Asked { filter, period, kinds, kinds_text, series, after })
     }
 
     /// Refuses texts that nothing can match, and impossible combinations.
@@ -176,6 +205,7 @@ impl NumberQuery {
             ("type", &self.type_code),
             ("project", &self.project),
             ("originator", &self.originator),
+            ("recipient", &self.recipient),
         ];
         must_be_storable(&texts)?;
         for (field, text) in &texts[1..3] {
@@ -198,17 +228,12 @@ impl NumberQuery {
 }
 
 impl Asked {
-    /// Whether a number is searched for by its whole text.
-    pub(crate) fn is_of_number(&self) -> bool {
-        self.filter.number.is_some()
-    }
-
     /// Refuses a full scan: a query without any filter, and one that no index serves and that names
     /// no period.
     pub(crate) fn must_be_bounded(&self) -> Result<(), Problem> {
-        let JournalFilter { from_us, until_us, .. } = self.filter;
+        let Period { from, until } = self.period;
         let looks_at_rows = self.filter.looks_at_rows() || self.series.is_some();
-        if self.filter.has_index() || (from_us.is_some() && looks_at_rows) {
+        if self.filter.has_index() || (from.is_some() && looks_at_rows) {
             return Ok(());
         }
         if looks_at_rows {
@@ -216,7 +241,7 @@ impl Asked {
                        through, or number_prefix, document_id, user_id or service";
             return Err(Problem::field("from", why));
         }
-        if from_us.is_none() && until_us.is_none() {
+        if from.is_none() && until.is_none() {
             let why = "is missing: name at least one of number, number_prefix, document_id, \
                        user_id, service, from, until";
             return Err(Problem::field("number", why));
@@ -224,41 +249,59 @@ impl Asked {
         Ok(())
     }
 
-    /// The filter for the ledger.
-    pub(crate) async fn read(self, ledger: &SharedLedger) -> Result<JournalFilter, Problem> {
-        let Asked { mut filter, series, after } = self;
+    /// The same for a caller that is not shown all numbers.
+    ///
+    /// # Errors
+    /// Gaps that were asked for by name.
+    pub(crate) fn of_some_numbers(self) -> Result<Self, Problem> {
+        let kinds = self.kinds.of_some_numbers(self.kinds_text.as_deref())?;
+        Ok(Asked { kinds, ..self })
+    }
+
+    /// The list of the ledger.
+    pub(crate) async fn read(
+        self,
+        ledger: &SharedLedger,
+        catalog: &Catalog,
+    ) -> Result<Listing, Problem> {
+        let Asked { mut filter, period, kinds, series, after, .. } = self;
         if let Some(code) = series {
             let series_id = ledger.series().id_of(&code).await?;
             filter.series_id = Some(series_id.ok_or_else(|| unknown_series(&code))?);
         }
+        period.bound(&mut filter, catalog)?;
+        let mut listing = Listing { filter, kinds, period };
         if let Some(text) = after {
-            let position = read_next(&filter, &text);
-            filter.after = Some(position.ok_or_else(|| Problem::field("after", NEXT_WANTED))?);
+            let position = read_next(&listing, &text);
+            let position = position.ok_or_else(|| Problem::field("after", NEXT_WANTED))?;
+            listing.filter.after = Some(position);
         }
-        Ok(filter)
+        Ok(listing)
     }
 }
 
-/// The `after` for the page after a row, if there is one.
-pub(crate) fn next_of(filter: &JournalFilter, last: &JournalRow) -> Option<String> {
-    Position::of(last).map(|position| {
-        let place = position_text(&position);
-        let check = check_of(filter, &place);
-        format!("{place}.{check}")
-    })
+/// The `after` for the page behind a place.
+pub(crate) fn next_of(listing: &Listing, last: &Position) -> String {
+    let place = position_text(last);
+    let check = check_of(listing, &place);
+    format!("{place}.{check}")
 }
 
 /// The place that a text of [`next_of`] names; `None` if it is not one of this list.
-fn read_next(filter: &JournalFilter, text: &str) -> Option<Position> {
+fn read_next(listing: &Listing, text: &str) -> Option<Position> {
     let (place, check) = text.rsplit_once('.')?;
-    if check == check_of(filter, place) { read_position(place) } else { None }
+    if check == check_of(listing, place) { read_position(place) } else { None }
 }
 
-/// Distinguishes a place in the list of this filter from other texts. Not a secret: it catches
-/// mistakes, because every place may be requested.
-fn check_of(filter: &JournalFilter, place: &str) -> String {
-    let list = serde_json::to_string(filter).expect("a filter is plain data");
-    let digest = Sha256::new().chain_update(list).chain_update(place).finalize();
+/// Distinguishes a place in this list from other texts. Not a secret: it catches mistakes, because
+/// every place may be requested.
+fn check_of(Listing { filter, kinds, period }: &Listing, place: &str) -> String {
+    // Instants of days depend on the time zones of all series, hidden ones among them.
+    let filter = JournalFilter { from_us: None, until_us: None, ..filter.clone() };
+    let list = serde_json::to_string(&filter).expect("a filter is plain data");
+    let list = Sha256::new().chain_update(list).chain_update(kinds.text());
+    let list = list.chain_update(format!("{period:?}"));
+    let digest = list.chain_update(place).finalize();
     digest[..CHECK_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -271,6 +314,9 @@ pub(crate) fn failed(error: LedgerError, filter: &JournalFilter) -> Problem {
              number_prefix, document_id, user_id or service; `numerator find` and `export` have \
              more time",
         ),
+        LedgerError::Refused(why) if why.starts_with("kinds: ") => {
+            Problem::field("kinds", why.trim_start_matches("kinds: "))
+        }
         LedgerError::Refused(why) if filter.after.is_some() && why.starts_with("after: ") => {
             Problem::field(
                 "after",
@@ -350,6 +396,8 @@ impl Caller {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::ledger::ValueOf;
 
@@ -391,14 +439,25 @@ mod tests {
         let of = ValueOf { counter_id: 7, value: 42 };
         let position = Position { issued_at_us: 1_700_000_000_000_000, of };
         let place = position_text(&position);
-        let list = JournalFilter { series_id: Some(3), limit: 10, ..JournalFilter::default() };
-        let next = format!("{place}.{}", check_of(&list, &place));
-        let other_page = JournalFilter { limit: 20, after: Some(position), ..list.clone() };
+        let filter = JournalFilter { series_id: Some(3), limit: 10, ..JournalFilter::default() };
+        let kinds = Kinds { numbers: true, revisions: true, gaps: true };
+        let list = Listing { filter, kinds, period: Period::default() };
+        let next = next_of(&list, &position);
+        let of = |filter| Listing { filter, ..list.clone() };
+        let filter = || list.filter.clone();
+        let other_page = of(JournalFilter { limit: 20, after: Some(position), ..filter() });
         assert_eq!(read_next(&other_page, &next), Some(position));
+        let variables = BTreeMap::from([("V".to_owned(), "1".to_owned())]);
         for other in [
-            JournalFilter { series_id: Some(4), ..list.clone() },
-            JournalFilter { series_id: None, ..list.clone() },
-            JournalFilter { sort: Sort::Number, ..list.clone() },
+            of(JournalFilter { series_id: Some(4), ..filter() }),
+            of(JournalFilter { series_id: None, ..filter() }),
+            of(JournalFilter { sort: Sort::Number, ..filter() }),
+            of(JournalFilter { variables, ..filter() }),
+            Listing { kinds: Kinds { gaps: false, ..kinds }, ..list.clone() },
+            Listing {
+                period: Period::read(Some("2026-01-01"), None).expect("a day"),
+                ..list.clone()
+            },
         ] {
             assert_eq!(read_next(&other, &next), None, "{other:?}");
         }

@@ -13,6 +13,7 @@ use crate::features::register::revision::revise;
 use crate::features::register::revisions::{NewRevision, RevisionAnswer};
 use crate::terminal::output::{print, print_json};
 use crate::terminal::session::{clock, open_to_write, refusal};
+use crate::terminal::user::UserArg;
 
 /// What to revise.
 #[derive(Clone, Debug, Args)]
@@ -23,6 +24,9 @@ pub struct ReviseArgs {
     /// Its label.
     #[command(flatten)]
     pub order: NewRevision,
+    /// Who asks.
+    #[command(flatten)]
+    pub user: UserArg,
     /// Print everything about the revision, as JSON
     #[arg(long)]
     pub json: bool,
@@ -35,7 +39,7 @@ pub struct ReviseArgs {
 pub async fn run(settings: &Settings, args: ReviseArgs) -> anyhow::Result<()> {
     let document_id = check_document_id("DOCUMENT", args.document).map_err(refusal)?;
     let identity = Arc::new(Identity::local(LOCAL_USER, COUNT_MAX));
-    let by = (identity, LOCAL_USER.to_owned());
+    let by = (identity, args.user.actor()?);
     let request = args.order.request(document_id, by, None).map_err(refusal)?;
     let ledger = open_to_write(settings).await?;
     let revised = revise(&ledger, &clock(), request).await.map_err(refusal)?;

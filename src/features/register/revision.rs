@@ -7,26 +7,19 @@
 mod members;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use numbering::{Inputs, Original, RevisionError, first_values};
 use thiserror::Error;
-use tokio::time::Instant;
 
 use crate::auth::Identity;
-use crate::backoff::Backoff;
 use crate::clock::SharedClock;
 use crate::ledger::{
-    JournalFilter, JournalRow, LedgerError, NewRevision, REVISIONS_MAX, Record, Revised, Revision,
-    SharedLedger, ValueOf,
+    IssuePath, JournalFilter, JournalRow, LedgerError, LifeRow, NewRevision, REVISIONS_MAX,
+    Revised, Revision, SharedLedger, ValueOf,
 };
+use crate::web::instant::instant;
+use crate::web::journal_wait::{TryOf, once_journaled};
 use members::{Issuers, must_be_no_member};
-
-/// Longest wait for the journal to have a number that was just issued.
-const JOURNAL_WAIT: Duration = Duration::from_secs(2);
-
-/// Shortest and longest wait between two checks of it.
-const POLL_DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
 /// Most numbers of a document among which one is found by its series.
 const NUMBERS_MAX: u32 = 100;
@@ -115,6 +108,15 @@ pub enum ReviseError {
         /// The first number of the range.
         first: String,
     },
+    /// The number is kept as written: no template of the series shows it with a label.
+    #[error(
+        "{number} is kept as written, and shows no label that could be another one: keep the text \
+         of the revision as a number of its own"
+    )]
+    AsWritten {
+        /// The number.
+        number: String,
+    },
     /// The label or the series does not allow it.
     #[error(transparent)]
     Number(#[from] RevisionError),
@@ -123,6 +125,17 @@ pub enum ReviseError {
     Collided {
         /// The text.
         number: String,
+    },
+    /// The number is void.
+    #[error(
+        "{number} is void since {}, by {}: {}; a void number gets no revision", instant(row.at_us),
+        row.user_id, row.reason.as_deref().unwrap_or_default()
+    )]
+    Void {
+        /// The number as issued.
+        number: String,
+        /// The void.
+        row: Box<LifeRow>,
     },
     /// The number has too many revisions.
     #[error("{number} has {REVISIONS_MAX} revisions, as many as a number may have")]
@@ -149,39 +162,11 @@ pub async fn revise(
     once_journaled(is_missing, |try_of| revise_now(ledger, clock, request.clone(), try_of)).await
 }
 
-/// Which try it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TryOf {
-    /// The first one, which also checks whether the number belongs to a range.
-    First,
-    /// A later one: only missing records are searched for.
-    Later,
-}
-
-/// Retries for a short time while a number is missing: its record may be on its way.
-///
-/// # Errors
-/// Those of the last try.
-pub async fn once_journaled<T, E, F: Future<Output = Result<T, E>>>(
-    is_missing: impl Fn(&E) -> bool,
-    mut attempt: impl FnMut(TryOf) -> F,
-) -> Result<T, E> {
-    let deadline = Instant::now() + JOURNAL_WAIT;
-    let mut wait = Backoff::new(POLL_DELAYS.0, POLL_DELAYS.1);
-    let mut try_of = TryOf::First;
-    loop {
-        match attempt(std::mem::replace(&mut try_of, TryOf::Later)).await {
-            Err(error) if is_missing(&error) && Instant::now() < deadline => wait.wait().await,
-            tried => return tried,
-        }
-    }
-}
-
 /// The same, tried once.
 ///
 /// # Errors
 /// See [`ReviseError`].
-pub async fn revise_now(
+pub(crate) async fn revise_now(
     ledger: &SharedLedger,
     clock: &SharedClock,
     request: RevisionRequest,
@@ -196,6 +181,9 @@ pub async fn revise_now(
         Revised::Known(revision) => Ok(draft.with(revision, true)),
         Revised::Collided => Err(ReviseError::Collided { number: draft.new.number }),
         Revised::TooMany => Err(ReviseError::TooMany { number: draft.original.entry.number }),
+        Revised::Voided(row) => {
+            Err(ReviseError::Void { number: draft.original.entry.number, row: Box::new(row) })
+        }
     }
 }
 
@@ -239,6 +227,9 @@ impl Draft {
         let record = &original.entry.record;
         if original.entry.taken.iter().any(|taken| taken.range.first != taken.range.last) {
             return Err(ReviseError::Range { number: original.entry.number.clone() });
+        }
+        if original.entry.path == IssuePath::AsWritten {
+            return Err(ReviseError::AsWritten { number: original.entry.number.clone() });
         }
         let series = Issuers::default().compile(ledger, &original).await?;
         let inputs = Inputs {
@@ -306,9 +297,8 @@ async fn find(
     };
     let mut rows = poll(ledger, request).await?;
     rows.retain(|row| {
-        let Record { series_id: of, user_id, project, .. } = &*row.entry.record;
-        series_id.is_none_or(|id| *of == id)
-            && request.identity.sees_number(user_id, &row.series, project.as_deref())
+        series_id.is_none_or(|id| row.entry.record.series_id == id)
+            && request.identity.sees_row(row)
     });
     if rows.len() > 1 {
         let named = rows.iter().take(NAMED_MAX).map(|row| row.entry.number.as_str());
@@ -331,7 +321,11 @@ async fn poll(
     let shown = request.identity.row_visibility();
     if request.number.is_none() {
         let document = &request.document_id;
-        return ledger.register().numbers_shown_of(document, None, NUMBERS_MAX, &shown).await;
+        let mut rows =
+            ledger.register().numbers_shown_of(document, None, NUMBERS_MAX, &shown).await?;
+        // A number of a range has no revision: its document is revised by the number of its own.
+        rows.retain(|row| row.entry.record.document_id.as_ref() == Some(document));
+        return Ok(rows);
     }
     let filter = JournalFilter {
         number: request.number.clone(),

@@ -15,17 +15,18 @@ use utoipa::ToSchema;
 
 use crate::auth::Identity;
 use crate::features::numbers::answer::RecordAnswer;
-use crate::features::numbers::answer::outcome_of;
 use crate::features::numbers::request;
 use crate::features::register::revision::{
-    ReviseError, RevisedDocument, RevisionRequest, once_journaled, revise_now, revised_before,
+    ReviseError, RevisedDocument, RevisionRequest, revise_now, revised_before,
 };
 use crate::features::register::rows::FoundRow;
 use crate::ledger::{JournalRow, LedgerError, Revision, SharedLedger, ValueOf};
 use crate::web::App;
 use crate::web::body::Json;
 use crate::web::instant::instant;
+use crate::web::journal_wait::once_journaled;
 use crate::web::middleware::Caller;
+use crate::web::outcome::outcome_of;
 use crate::web::problem::{Problem, Slug};
 
 /// Longest reason, in characters.
@@ -166,7 +167,7 @@ impl<'a> RevisionRow<'a> {
     }
 }
 
-/// Journal rows with their revisions.
+/// Journal rows with their revisions, and what became of their numbers.
 pub(crate) async fn with_revisions(
     ledger: &SharedLedger,
     rows: Vec<JournalRow>,
@@ -176,9 +177,9 @@ pub(crate) async fn with_revisions(
     for revision in ledger.register().revisions_of(&names).await? {
         revisions.entry(revision.of).or_default().push(revision);
     }
-    let found = rows.into_iter().map(|row| {
-        let of = ValueOf::number(&row).and_then(|name| revisions.remove(&name));
-        FoundRow { row, revisions: Some(of.unwrap_or_default()), found_as: None }
+    let found = FoundRow::with_lives(ledger, rows).await?.into_iter().map(|found| {
+        let of = ValueOf::number(&found.row).and_then(|name| revisions.remove(&name));
+        FoundRow { revisions: Some(of.unwrap_or_default()), ..found }
     });
     Ok(found.collect())
 }
@@ -233,7 +234,8 @@ impl From<ReviseError> for Problem {
             ReviseError::NoSeries { .. } => Problem::field("series", error.to_string()),
             ReviseError::Several { .. }
             | ReviseError::Range { .. }
-            | ReviseError::Member { .. } => Problem::field("number", error.to_string()),
+            | ReviseError::Member { .. }
+            | ReviseError::AsWritten { .. } => Problem::field("number", error.to_string()),
             ReviseError::Number(RevisionError::NotShown { .. }) => {
                 Problem::field("rev", error.to_string())
             }
@@ -243,6 +245,7 @@ impl From<ReviseError> for Problem {
             }
             ReviseError::Collided { .. } => told(Slug::TemplateAmbiguous),
             ReviseError::TooMany { .. } => told(Slug::RevisionsExhausted),
+            ReviseError::Void { .. } => told(Slug::NumberVoided),
         }
     }
 }

@@ -1,25 +1,29 @@
 //! `GET /api/v1/document-numbering/numbers`: looks issued numbers up in the journal.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::features::register::lookups::{ReadingAnswer, archived_in, look_up_and_read};
+use crate::features::register::gap_rows::FoundGap;
+use crate::features::register::listing::{ListedRow, Listing, RegisterRow};
+use crate::features::register::lookups::{ReadingAnswer, archived_in, gaps_of, look_up_and_read};
 use crate::features::register::query::{self, NumberQuery};
-use crate::features::register::rows::{FoundRow, NumberRow};
-use crate::ledger::{JournalFilter, SharedLedger, Sort};
+use crate::features::register::reserved::{ReservedNumber, reservations_seen, why_not};
+use crate::ledger::{SearchPace, SharedLedger, Sort};
 use crate::web::App;
 use crate::web::admission::compute;
 use crate::web::body::QueryOf;
 use crate::web::middleware::Caller;
 use crate::web::problem::{Problem, Slug};
 
-/// Journal rows, in the order that was asked for.
+/// Rows of the register, in the order that was asked for.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct NumberList<'a> {
-    numbers: Vec<NumberRow<'a>>,
+    numbers: Vec<RegisterRow<'a>>,
     /// The series that can read the number, where one is looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     candidates: Option<Vec<ReadingAnswer>>,
@@ -60,16 +64,20 @@ pub(crate) async fn list_numbers(
     let asked = query.check()?;
     asked.must_be_bounded()?;
     caller.holdings.must_have_room_for_an_answer()?;
-    let filter = app.read(&caller, |ledger| async move { asked.read(&ledger).await }).await?;
-    let wanted = filter.number.clone();
-    let asked = filter.clone();
+    let asked = if caller.sees_everything() { asked } else { asked.of_some_numbers()? };
+    let known = Arc::clone(&catalog);
+    let reading = app.read(&caller, |ledger| async move { asked.read(&ledger, &known).await });
+    let listing = reading.await?;
+    let (wanted, asked) = (listing.filter.number.clone(), listing.filter.clone());
+    let series_id = asked.series_id;
     let (rows, candidates, next) = match wanted.clone() {
         Some(number) => {
-            let (rows, read) = look_up_and_read(&app, &caller, &number, filter).await?;
+            let (rows, read) = look_up_and_read(&app, &caller, &number, listing.filter).await?;
+            let rows = rows.into_iter().map(ListedRow::Number).collect();
             (rows, Some(read.unwrap_or_default()), None)
         }
         None => {
-            let (rows, next) = find_page(&app, &caller, filter).await?;
+            let (rows, next) = find_page(&app, &caller, listing).await?;
             (rows, None, next)
         }
     };
@@ -88,10 +96,12 @@ pub(crate) async fn list_numbers(
         return Err(Problem::new(Slug::NumberNotFound, detail));
     }
     if let (Some(number), true) = (wanted, rows.is_empty()) {
-        return Err(unknown(&number));
+        let gaps = gaps_of(&app, &caller, &number, series_id).await?;
+        let reserved = reservations_seen(&app, &caller, &number, series_id).await?;
+        return Err(not_issued(&number, gaps.first(), reserved.first()));
     }
     let answering = move || {
-        let numbers = NumberRow::all_of(&rows);
+        let numbers = RegisterRow::all_of(&rows);
         axum::Json(NumberList { numbers, candidates, next, archived_in }).into_response()
     };
     compute(answering).await
@@ -105,21 +115,41 @@ fn unknown(number: &str) -> Problem {
     Problem::new(Slug::NumberNotFound, detail)
 }
 
+/// A number that the journal does not have: a gap, or one that is reserved or was.
+fn not_issued(number: &str, gap: Option<&FoundGap>, held: Option<&ReservedNumber>) -> Problem {
+    match why_not(gap, held) {
+        Some(why) => Problem::new(
+            Slug::NumberNotFound,
+            format!("{number:?} is in no row of the journal: {why}"),
+        ),
+        None => unknown(number),
+    }
+}
+
 /// A page of matches, and the place of the next one.
 async fn find_page(
     app: &App,
     caller: &Caller,
-    filter: JournalFilter,
-) -> Result<(Vec<FoundRow>, Option<String>), Problem> {
-    let may_take_long =
-        filter.looks_at_rows() || filter.number_prefix.is_some() || filter.sort == Sort::Number;
+    listing: Listing,
+) -> Result<(Vec<ListedRow>, Option<String>), Problem> {
+    let filter = &listing.filter;
+    let is_of_numbers = !listing.kinds.gaps && !listing.kinds.revisions;
+    let may_take_long = filter.looks_at_rows()
+        || filter.number_prefix.is_some()
+        || filter.sort == Sort::Number
+        || !is_of_numbers;
+    let catalog = app.service.allocator.catalog();
+    let identity = Arc::clone(&caller.identity);
     let looking = |ledger: SharedLedger| async move {
-        let found = ledger.register().find(&filter).await;
-        let rows = found.map_err(|error| query::failed(error, &filter))?;
+        let found = listing.page(&ledger, &catalog, SearchPace::Request).await;
+        let page = found.map_err(|error| query::failed(error, &listing.filter))?;
         // The next page may turn out to be empty: one more row might be one too many to find.
-        let last = rows.last().filter(|_| rows.len() == filter.limit as usize);
-        let next = last.and_then(|last| query::next_of(&filter, last));
-        Ok::<_, Problem>((rows.into_iter().map(FoundRow::of).collect(), next))
+        let next = page.last.map(|last| query::next_of(&listing, &last));
+        let mut rows = Vec::with_capacity(page.rows.len());
+        for row in page.rows {
+            rows.push(row.seen_by(&ledger, &identity).await?);
+        }
+        Ok::<_, Problem>((rows, next))
     };
     // Scans of rows have their own permits: look-ups by index do not wait for them.
     match may_take_long {

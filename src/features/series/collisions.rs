@@ -52,6 +52,8 @@ impl Caller {
             SeriesRefusal::Rule(_) => false,
             SeriesRefusal::Ambiguous(ambiguity) => is_told(ambiguity),
             SeriesRefusal::Hasty(hasty) => is_told(&hasty.ambiguity),
+            // The number may be one of a project that the caller does not see.
+            SeriesRefusal::ReadsKept { .. } => false,
             _ => true,
         }
     }

@@ -224,7 +224,9 @@ async fn note_own(settings: &Settings) {
 fn refused(error: LedgerError) -> anyhow::Error {
     match error {
         LedgerError::Series(
-            ambiguous @ (SeriesRefusal::Ambiguous(_) | SeriesRefusal::Hasty(_)),
+            ambiguous @ (SeriesRefusal::Ambiguous(_)
+            | SeriesRefusal::Hasty(_)
+            | SeriesRefusal::ReadsKept { .. }),
         ) => refusal(&ambiguous),
         other => other.into(),
     }

@@ -23,6 +23,13 @@ pub(super) fn explanation(kind: EntryKind) -> Message {
             "Another document has this number already. An administrator has to find out which of \
              them keeps it.",
         ],
+        EntryKind::Reserved => [
+            "เอกสารที่ยังไม่เสร็จถือเลขที่นี้ไว้ เมื่อยืนยันแล้วจึงออกเลขที่ มิฉะนั้นจะคืน",
+            "尚未定稿的单据持有该编号；确认后才发出，否则退回。",
+            "尚未定稿的單據持有該編號；確認後才發出，否則退回。",
+            "A document that is not final holds this number. It is issued once that is confirmed, \
+             and comes back otherwise.",
+        ],
         EntryKind::Pending => [
             "เพิ่งออกหรือกำลังออก บันทึกยังมาไม่ถึง",
             "刚刚发出或正在发出，记录尚未到达。",
@@ -93,6 +100,31 @@ fn of_gap(reason: GapReason) -> Message {
             "按申請略過。本系統沒有發出這些編號，今後也不會發出。",
             "Passed over on request. This service has not issued these, and never does.",
         ],
+        GapReason::Returned => [
+            "จองเลขที่นี้ไว้แต่ไม่ได้ใช้ หรือเลขที่ที่ออกด้วยมือข้ามเลขที่นี้ไป \
+             จะออกให้เอกสารถัดไป",
+            "该编号曾被预留而未使用，或手工给出的编号越过了它；将发给下一份单据。",
+            "該編號曾被預留而未使用，或手工給出的編號越過了它；將發給下一份單據。",
+            "This number was reserved and not used, or a number given by hand passed over it. The \
+             next document gets it.",
+        ],
+        GapReason::Cancelled => [
+            "เอกสารที่ถือเลขที่นี้ไว้ถูกยกเลิกก่อนใช้งานในลำดับที่เรียงตามวันที่ \
+             หรือชุดเลขที่ที่จองไว้ถูกยกเลิกโดยไม่ทราบว่าเลขที่ใดใช้ไปแล้ว จึงไม่ออกเลขที่นี้อีก",
+            "持有该编号的单据在使用前取消，而该序列按日期排列；或预留的一段编号被放弃，不知其中哪些已使用。因此不再发出。",
+            "持有該編號的單據在使用前取消，而該序列按日期排列；或預留的一段編號被放棄，不知其中哪些已使用。因此不再發出。",
+            "The document that held this number was given up before it was used, in a run that \
+             follows the order of dates; or its block was given up, and it is not known which of \
+             the numbers were used. It is not issued again.",
+        ],
+        GapReason::Expired => [
+            "เอกสารที่ถือเลขที่นี้ไว้ไม่ได้ยืนยันทันเวลา \
+             ลำดับเลขนี้เรียงตามวันที่ จึงไม่ออกเลขที่นี้อีก",
+            "持有该编号的单据未按时确认。该序列按日期排列，因此不再发出。",
+            "持有該編號的單據未按時確認。該序列按日期排列，因此不再發出。",
+            "The document that held this number was not confirmed in time. The numbers of this \
+             run follow the order of dates, so it is not issued again.",
+        ],
     }
 }
 
@@ -152,6 +184,13 @@ pub(super) const KEPT_ASIDE: Message = [
     "记录 {allocation}，保存时间 {at}",
     "記錄 {allocation}，保存時間 {at}",
     "Record {allocation}, kept since {at}",
+];
+/// Of a number that a document holds.
+pub(super) const RESERVATION: Message = [
+    "การจอง {allocation} เมื่อ {at}",
+    "预留 {allocation}，时间 {at}",
+    "預留 {allocation}，時間 {at}",
+    "Reservation {allocation}, made at {at}",
 ];
 pub(super) const EXPLAINED: Message = [
     "อธิบายโดย {by}: {reason}",

@@ -29,6 +29,15 @@ pub(super) const TITLE: Message = [
 pub(super) const SERIES: Message = ["ชุดเลขที่เอกสาร", "编号系列", "編號系列", "Series"];
 pub(super) const PERIOD: Message = ["งวด", "期间", "期間", "Period"];
 pub(super) const PROJECT: Message = ["โครงการ", "项目", "專案", "Project"];
+pub(super) const ERA: Message = ["ศักราช", "纪年", "紀年", "Years"];
+pub(super) const COUNTER: Message = ["ตัวนับ", "计数器", "計數器", "Counter"];
+/// The places for signatures.
+pub(super) const SIGNATURES: [Message; 3] = [
+    ["ผู้จัดทำ", "制表人", "製表人", "Drawn up by"],
+    ["ผู้ตรวจสอบ", "复核人", "覆核人", "Checked by"],
+    ["ผู้อนุมัติ", "批准人", "核准人", "Approved by"],
+];
+pub(super) const DATE: Message = ["วันที่", "日期", "日期", "Date"];
 pub(super) const DRAWN_UP: Message = ["จัดทำเมื่อ", "制表时间", "製表時間", "Drawn up at"];
 pub(super) const RESULT: Message = ["ผลการตรวจสอบ", "结论", "結論", "Result"];
 pub(super) const SEAL: Message = ["ตราผนึก", "封存", "封存", "Seal"];
@@ -101,6 +110,24 @@ pub(super) fn label(kind: EntryKind) -> Message {
         EntryKind::Gap(GapReason::Skipped) => {
             ["ข้ามไปตามคำขอ", "按申请跳过", "按申請略過", "Passed over on request"]
         }
+        EntryKind::Gap(GapReason::Returned) => [
+            "ยังไม่ได้ใช้: จะออกเป็นลำดับถัดไป",
+            "尚未使用：将最先发出",
+            "尚未使用：將最先發出",
+            "Not used yet: the next to be issued",
+        ],
+        EntryKind::Gap(GapReason::Cancelled) => {
+            ["จองแล้วยกเลิก", "预留后取消", "預留後取消", "Reserved and cancelled"]
+        }
+        EntryKind::Gap(GapReason::Expired) => {
+            ["จองแล้วหมดอายุ", "预留后过期", "預留後過期", "Reserved and never confirmed"]
+        }
+        EntryKind::Reserved => [
+            "จองไว้สำหรับเอกสารที่ยังไม่เสร็จ",
+            "为未定稿的单据预留",
+            "為未定稿的單據預留",
+            "Reserved for documents that are not final",
+        ],
         EntryKind::Rejected => [
             "บันทึกที่เก็บแยกไว้ตรวจสอบ",
             "另行保存待查的记录",
@@ -130,12 +157,15 @@ mod tests {
     use super::super::explanations::{UNHEARD, explanation};
     use super::*;
 
-    const REASONS: [GapReason; 5] = [
+    const REASONS: [GapReason; 8] = [
         GapReason::Discarded,
         GapReason::Unaccounted,
         GapReason::Collided,
         GapReason::BeforeImport,
         GapReason::Skipped,
+        GapReason::Returned,
+        GapReason::Cancelled,
+        GapReason::Expired,
     ];
 
     #[test]
@@ -143,6 +173,7 @@ mod tests {
         let kinds = REASONS.map(EntryKind::Gap).into_iter().chain([
             EntryKind::Rejected,
             EntryKind::Collision,
+            EntryKind::Reserved,
             EntryKind::Pending,
             EntryKind::Unexamined,
             EntryKind::Missing,

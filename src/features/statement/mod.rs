@@ -7,8 +7,11 @@
 //!                        newest checkpoint ───────────────╯
 //! ```
 
+mod bounds;
+mod by_hand;
 pub mod command;
 mod explanations;
+mod labels;
 mod messages;
 mod page;
 mod paper;
@@ -20,10 +23,13 @@ pub mod routes;
 mod sealing;
 mod separated;
 mod text;
+mod voids;
 
+pub(crate) use bounds::{Bounds, Undrawn};
+pub(crate) use labels::Labels;
 pub use paper::{
     CountLine, EndAnswer, EntryAnswer, PartAnswer, RunAnswer, RunStatement, SealAnswer, Statement,
     Verdict,
 };
 pub(crate) use period::AskedPeriod;
-pub(crate) use report_builder::{Asked, Bounds, Undrawn, draw_up};
+pub(crate) use report_builder::{Asked, draw_up};

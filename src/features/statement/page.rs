@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use numbering::escaped;
 
-use super::messages::{COUNT, COUNTED, EVIDENCE, EXPLANATION, NUMBERS, SEAL, TITLE, WHAT};
+use super::messages::{
+    COUNT, COUNTED, DATE, EVIDENCE, EXPLANATION, NUMBERS, SEAL, SIGNATURES, TITLE, WHAT,
+};
 use super::paper::{RunStatement, Statement, Verdict};
 use super::text::Fact;
 use crate::language::Locale;
@@ -22,6 +24,7 @@ th,td{border:1px solid #888;padding:.25em .5em;text-align:left;vertical-align:to
 overflow-wrap:anywhere}\
 td.count{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\
 tr.sum td{font-weight:bold;border-top:2px solid #000}\
+.signatures{margin-top:2em;table-layout:fixed}\
 .not-complete{border:2px solid #000;padding:.5em;font-weight:bold}\
 @media print{@page{margin:18mm}body{margin:0;max-width:none;font-size:9.5pt}\
 h2{break-after:avoid}tr{break-inside:avoid}thead{display:table-header-group}}";
@@ -54,6 +57,12 @@ impl Statement {
         let _ = writeln!(page, "<h2>{}</h2>", language.choose(SEAL));
         paragraphs(&mut page, &self.seal.sentences);
         facts(&mut page, &self.seal_facts());
+        page.push_str("<table class=\"signatures\"><tr>");
+        for signature in SIGNATURES {
+            let (name, date) = (language.choose(signature), language.choose(DATE));
+            let _ = write!(page, "<td>{name}<br><br><br>{date}</td>");
+        }
+        page.push_str("</tr></table>\n");
         page.push_str("</body>\n</html>\n");
         page
     }
@@ -62,7 +71,7 @@ impl Statement {
 impl RunStatement {
     fn push_section(&self, page: &mut String, language: Locale) {
         let heading = language.choose(COUNTED);
-        let _ = writeln!(page, "<section>\n<h2>{heading}: {}</h2>", safe(&self.name()));
+        let _ = writeln!(page, "<section>\n<h2>{heading}: {}</h2>", safe(&self.label));
         facts(page, &self.head(language));
         page.push_str("<table>\n");
         let rows = self.arithmetic(language);

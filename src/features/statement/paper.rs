@@ -18,6 +18,8 @@ pub struct Statement {
     pub period: String,
     /// The project that was asked for.
     pub project: Option<String>,
+    /// The era of the years in its numbers and labels; null where they show none, or several.
+    pub era: Option<&'static str>,
     /// When it was drawn up.
     #[schema(format = DateTime)]
     pub drawn_up_at: String,
@@ -52,6 +54,8 @@ pub struct RunStatement {
     pub serial: String,
     /// Dimensions and period with their values, as text.
     pub counter_key: String,
+    /// The same in words.
+    pub label: String,
     /// Whether it has no period, and so is of all time.
     pub over_all_time: bool,
     /// Whether nothing is missing.
@@ -74,7 +78,7 @@ pub struct RunStatement {
     pub lines: Vec<CountLine>,
     /// The sum of the lines that count: as many as `values`.
     pub sum: u64,
-    /// Whatever is no issued number, by value.
+    /// Whatever is no issued number, or void, by value.
     pub entries: Vec<EntryAnswer>,
     /// Entries that are counted, and not listed.
     pub further_entries: u64,
@@ -135,9 +139,11 @@ pub struct RunAnswer {
 /// A line of the arithmetic.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CountLine {
-    /// What it counts: `issued`, `archived` (among those issued), `imported`, `discarded`,
-    /// `unaccounted`, `collided`, `before-import`, `kept-aside`, `duplicate`, `being-recorded`,
-    /// `not-looked-at`, `missing`, or `twice`, which is taken away.
+    /// What it counts: `issued`, `archived` (among those issued), `imported`, `registered` (given
+    /// by hand), `voided` (among those before), `replaced` (among the void ones), `discarded`,
+    /// `unaccounted`, `collided`, `before-import`, `skipped`, `returned`, `cancelled`, `expired`,
+    /// `reserved`, `kept-aside`, `duplicate`, `being-recorded`, `not-looked-at`, `missing`, or
+    /// `twice`, which is taken away.
     pub what: &'static str,
     /// The same for a reader.
     pub label: &'static str,
@@ -147,7 +153,7 @@ pub struct CountLine {
     pub sign: i8,
 }
 
-/// Values that are no issued numbers, or that stand twice.
+/// Values that are no issued numbers, that are void, that were given by hand, or that stand twice.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct EntryAnswer {
     /// What they are, as in the lines.
@@ -165,7 +171,8 @@ pub struct EntryAnswer {
     pub explanation: String,
     /// What proves it.
     pub evidence: String,
-    /// Its row in the register of gaps, among the records kept aside, or among the duplicates.
+    /// Its row in the register of gaps, among the records kept aside, among the duplicates, or
+    /// among the voids and registrations.
     pub entry_id: Option<i64>,
     /// When that was noted.
     #[schema(format = DateTime)]

@@ -1,6 +1,9 @@
 //! Of what a paper is drawn up, as a query or a command line says it, and the paper.
 
+use std::sync::Arc;
+
 use clap::Args;
+use numbering::Series;
 use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization;
 
@@ -8,7 +11,7 @@ use crate::clock::SharedClock;
 use crate::engine::allocator::Catalog;
 use crate::features::register::counters::of_project;
 use crate::features::register::whole::Whole;
-use crate::features::statement::{Asked, AskedPeriod, Bounds, Statement, Undrawn, draw_up};
+use crate::features::statement::{Asked, AskedPeriod, Bounds, Labels, Statement, Undrawn, draw_up};
 use crate::language::Locale;
 use crate::ledger::{CounterFilter, LedgerError, SeriesVersion, SharedLedger};
 use crate::web::body::must_be_storable;
@@ -67,9 +70,11 @@ pub(crate) async fn find_statement(
     let series = series.ok_or_else(|| {
         Problem::field("series", "is missing: the code of the series, as `series list` shows it")
     })?;
-    let version = catalog.known().map(|(version, _)| version);
-    let version = version.into_iter().find(|version| version.definition.code == series);
-    let version = version.ok_or_else(|| unknown_series(&series))?;
+    let known = catalog.known().find(|(version, _)| version.definition.code == series);
+    let (version, compiled) = known.ok_or_else(|| unknown_series(&series))?;
+    let eras = compiled.map(Series::eras).unwrap_or_default();
+    let reference = Arc::clone(catalog.reference());
+    let labels = Labels::of(language, &eras, version.definition.clone(), reference);
     let series_id = version.series_id;
     let period = period.as_deref().and_then(AskedPeriod::read).ok_or_else(not_a_period)?;
     let keys = period.keys(series_id, &fiscal_year_starts(ledger, version).await?);
@@ -81,7 +86,7 @@ pub(crate) async fn find_statement(
             return Err(uncounted(&series, project));
         }
     }
-    let asked = Asked { language, series, period, project, filter, keys };
+    let asked = Asked { language, labels, series, period, project, filter, keys };
     draw_up(ledger, clock, asked, bounds).await.map_err(|undrawn| match undrawn {
         Undrawn::TooManyCounters(_) | Undrawn::TooManyRows(_) => {
             Problem::field("period", undrawn.to_string())

@@ -2,13 +2,15 @@
 
 use jiff::Timestamp;
 use numbering::PartialNumber;
-use thiserror::Error;
 
+use super::bounds::{Bounds, Undrawn};
+use super::by_hand::{AS_WRITTEN, BY_HAND};
 use super::explanations::{
     AND_MORE, BY_ARITHMETIC, CHANGED, CHANGED_ALONE, COMPLETE, EMPTY, EXCEEDED, EXPLAINED,
     FURTHER_ENTRIES, GONE, IN_FILES, INCOMPLETE, INTERRUPTED, KEPT_ASIDE, PASSED_OVER, REGISTERED,
-    RESTORED, SO_FAR, UNEXPLAINED, UNHEARD, UNSETTLED, explanation,
+    RESERVATION, RESTORED, SO_FAR, UNEXPLAINED, UNHEARD, UNSETTLED, explanation,
 };
+use super::labels::Labels;
 use super::messages::{ARCHIVED, IMPORTED, ISSUED, label, say};
 use super::paper::{
     CountLine, EndAnswer, EntryAnswer, PartAnswer, RunAnswer, RunStatement, Statement, Verdict,
@@ -16,20 +18,24 @@ use super::paper::{
 use super::partly::{BEYOND, OVER_ALL_TIME, PART_ARCHIVED, PART_ASIDE};
 use super::period::{AskedPeriod, PeriodKeys, is_over_all_time, period_shown};
 use super::sealing::seal;
+use super::{by_hand, voids};
 use crate::clock::SharedClock;
 use crate::engine::sealing::Sealing;
 use crate::features::register::gap_explanation::{Ending, GapExplanation};
 use crate::language::Locale;
 use crate::ledger::{
     ANSWERED_ALONE, AccountEnd, AccountEntry, AccountPart, AccountRequest, AccountTally, Accounted,
-    At, CounterAccount, CounterFilter, DatedPart, EntryKind, EntryRow, GapReason, LedgerError, Run,
-    SharedLedger,
+    At, Counter, CounterAccount, CounterFilter, DatedPart, EntryKind, EntryRow, GapReason,
+    LedgerError, Run, SharedLedger,
 };
+use crate::terminal::words;
 
 /// The request for a paper.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) language: Locale,
+    /// The words for its counters.
+    pub(crate) labels: Labels,
     /// As written on the paper.
     pub(crate) series: String,
     pub(crate) period: AskedPeriod,
@@ -38,35 +44,6 @@ pub(crate) struct Asked {
     pub(crate) filter: CounterFilter,
     /// The keys of the period.
     pub(crate) keys: PeriodKeys,
-}
-
-/// How much a paper may be.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    /// Counters.
-    pub(crate) counters_max: u32,
-    /// Rows of the ledger that are read for it.
-    pub(crate) rows_max: u64,
-    /// Runs of values that are listed in addition to issued numbers.
-    pub(crate) entries_max: usize,
-}
-
-/// Why there is no paper.
-#[derive(Debug, Error)]
-pub(crate) enum Undrawn {
-    /// Counters.
-    #[error("has more than {0} counters: ask for a part of the period, or for one project")]
-    TooManyCounters(u32),
-    /// Rows.
-    #[error(
-        "has more than {0} records: ask for a part of the period, or for one project (a run of \
-         numbers that goes on beyond the period is read whole); the command `numerator statement` \
-         takes more than a request"
-    )]
-    TooManyRows(u64),
-    /// The ledger.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
 }
 
 /// Draws the paper up.
@@ -95,7 +72,8 @@ pub(crate) async fn draw_up(
         Accounted::TooManyRows => return Err(Undrawn::TooManyRows(rows_max)),
     };
     let (language, explanation) = (asked.language, GapExplanation::of(ledger));
-    let mut writer = Writer { language, ledger, explanation, days: part.days };
+    let labels = asked.labels;
+    let mut writer = Writer { language, labels: &labels, ledger, explanation, days: part.days };
     let mut runs = Vec::with_capacity(accounts.len());
     for account in &accounts {
         runs.push(writer.run(account).await?);
@@ -112,6 +90,7 @@ pub(crate) async fn draw_up(
         series: asked.series,
         period: period.to_string(),
         project: asked.project,
+        era: labels.era(),
         drawn_up_at,
         verdict,
         sentence: asked.language.choose(sentence).to_owned(),
@@ -121,13 +100,14 @@ pub(crate) async fn draw_up(
 }
 
 /// A time, in UTC.
-fn moment(at_us: i64) -> String {
+pub(super) fn moment(at_us: i64) -> String {
     Timestamp::from_microsecond(at_us).map_or_else(|_| at_us.to_string(), |at| at.to_string())
 }
 
 /// Puts accounts into words.
 struct Writer<'a> {
     language: Locale,
+    labels: &'a Labels,
     ledger: &'a SharedLedger,
     explanation: GapExplanation<'a>,
     /// The first requested day, and the last.
@@ -140,6 +120,10 @@ impl Writer<'_> {
         for entry in &account.entries {
             entries.push(self.entry(account, entry).await?);
         }
+        voids::add_entries(self.language, &account.voids, &mut entries);
+        by_hand::add_entries(self.language, account, &mut entries);
+        let mut lines = lines(self.language, &account.tally);
+        voids::add_lines(self.language, &account.voids, &mut lines);
         let verdict = match (account.is_sound(), account.is_settled()) {
             (true, true) => Verdict::Complete,
             (true, false) => Verdict::CompleteSoFar,
@@ -150,6 +134,7 @@ impl Writer<'_> {
             counter_id: account.counter.counter_id,
             serial: account.counter.serial.clone(),
             counter_key: account.counter.key.clone(),
+            label: self.label(&account.counter),
             over_all_time,
             verdict,
             first: account.first.as_ref().map(end),
@@ -158,12 +143,22 @@ impl Writer<'_> {
             revised: account.revised,
             stretches: account.stretches.iter().copied().map(run_answer).collect(),
             values: account.values(),
-            lines: lines(self.language, &account.tally),
+            lines,
             sum: account.tally.sum(),
             entries,
             further_entries: account.further_entries,
             notes: self.notes(account, over_all_time),
         })
+    }
+
+    /// The words for a counter.
+    fn label(&self, counter: &Counter) -> String {
+        let label = self.labels.label(&counter.key);
+        if !counter.is_as_written() {
+            return label;
+        }
+        let kind = self.language.choose(AS_WRITTEN);
+        if label.is_empty() { kind.to_owned() } else { format!("{label} · {kind}") }
     }
 
     fn say(&self, message: crate::language::Message, places: &[(&str, &str)]) -> String {
@@ -209,6 +204,8 @@ impl Writer<'_> {
             let places = [("count", &*account.further_entries.to_string()), ("counter", &counter)];
             notes.push(self.say(FURTHER_ENTRIES, &places));
         }
+        notes.extend(voids::further(self.language, &account.voids));
+        notes.extend(by_hand::further(self.language, account));
         if !account.files.is_empty() {
             let mut files = account.files.join(", ");
             if account.further_files > 0 {
@@ -231,7 +228,7 @@ impl Writer<'_> {
         let mut ending = self.ending(account, *kind, row.as_ref()).await?;
         if *kind == EntryKind::Gap(GapReason::Skipped) {
             let first = u64::try_from(run.first).unwrap_or(0);
-            ending.change = self.explanation.change(account.counter.counter_id, first).await?;
+            ending = self.explanation.skipped(account.counter.counter_id, first, ending).await?;
         }
         let explained = match &ending.change {
             Some(change) => {
@@ -239,7 +236,10 @@ impl Writer<'_> {
                 self.say(PASSED_OVER, &[("id", &id), ("reason", &change.reason)])
             }
             None if ending.is_restored => self.say(RESTORED, &[]),
-            None => self.say(explanation(*kind), &[]),
+            None => match &ending.by_hand {
+                Some(row) => by_hand::passed_over(self.language, row),
+                None => self.say(explanation(*kind), &[]),
+            },
         };
         Ok(EntryAnswer {
             what: word(*kind),
@@ -294,6 +294,10 @@ impl Writer<'_> {
         let mut parts = Vec::new();
         match row.allocation_id.filter(|_| !matches!(kind, EntryKind::Gap(_))) {
             None => parts.push(self.say(REGISTERED, &[("id", &id), ("at", &at)])),
+            Some(reservation) if kind == EntryKind::Reserved => {
+                let places = [("allocation", &*reservation.to_string()), ("at", &at)];
+                parts.push(self.say(RESERVATION, &places));
+            }
             Some(allocation) => {
                 let places = [("allocation", &*allocation.to_string()), ("at", &at)];
                 parts.push(self.say(KEPT_ASIDE, &places));
@@ -352,11 +356,8 @@ fn run_answer(run: Run) -> RunAnswer {
 /// The name of a kind in answers to programs.
 fn word(kind: EntryKind) -> &'static str {
     match kind {
-        EntryKind::Gap(GapReason::Discarded) => "discarded",
-        EntryKind::Gap(GapReason::Unaccounted) => "unaccounted",
-        EntryKind::Gap(GapReason::Collided) => "collided",
-        EntryKind::Gap(GapReason::BeforeImport) => "before-import",
-        EntryKind::Gap(GapReason::Skipped) => "skipped",
+        EntryKind::Gap(reason) => words::reason(reason),
+        EntryKind::Reserved => "reserved",
         EntryKind::Rejected => "kept-aside",
         EntryKind::Collision => "duplicate",
         EntryKind::Pending => "being-recorded",
@@ -371,16 +372,22 @@ fn lines(language: Locale, tally: &AccountTally) -> Vec<CountLine> {
     let line =
         |what, label, count, sign| CountLine { what, label: language.choose(label), count, sign };
     let of = |kind, count| line(word(kind), label(kind), count, 1);
-    let [discarded, unaccounted, collided, before_import, skipped] = tally.gaps;
+    let gap = |reason| of(EntryKind::Gap(reason), tally.gaps[AccountTally::place(reason)]);
     let mut lines = vec![
         line("issued", ISSUED, tally.issued, 1),
         line("archived", ARCHIVED, tally.archived, 0),
         line("imported", IMPORTED, tally.imported, 1),
-        of(EntryKind::Gap(GapReason::Discarded), discarded),
-        of(EntryKind::Gap(GapReason::Unaccounted), unaccounted),
-        of(EntryKind::Gap(GapReason::Collided), collided),
-        of(EntryKind::Gap(GapReason::BeforeImport), before_import),
-        of(EntryKind::Gap(GapReason::Skipped), skipped),
+        line("registered", BY_HAND, tally.registered, 1),
+        line("as-written", AS_WRITTEN, tally.as_written, 1),
+        gap(GapReason::Discarded),
+        gap(GapReason::Unaccounted),
+        gap(GapReason::Collided),
+        gap(GapReason::BeforeImport),
+        gap(GapReason::Skipped),
+        gap(GapReason::Returned),
+        gap(GapReason::Cancelled),
+        gap(GapReason::Expired),
+        of(EntryKind::Reserved, tally.reserved),
         of(EntryKind::Rejected, tally.rejected),
         of(EntryKind::Collision, tally.collisions),
         of(EntryKind::Pending, tally.pending),

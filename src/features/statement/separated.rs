@@ -101,7 +101,7 @@ impl RunStatement {
                 .with("serial", &*self.serial)
                 .with("counter_key", &*self.counter_key)
         };
-        let mut head = of("run").with("what", verdict(self.verdict));
+        let mut head = of("run").with("what", verdict(self.verdict)).with("label", &*self.label);
         head = head.with("count", self.values.to_string());
         for (end, value, number, at) in [
             (&self.first, "first", "first_number", "first_issued_at"),
@@ -164,10 +164,10 @@ mod tests {
 
     #[test]
     fn no_cell_is_a_formula() {
-        for cell in ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1"] {
+        for cell in ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "'=1"] {
             assert_eq!(inert(cell), format!("'{cell}"));
         }
-        for cell in ["", "A=1", "'=1", "{}", "1-2"] {
+        for cell in ["", "A=1", "'1", "{}", "1-2"] {
             assert_eq!(inert(cell), cell);
         }
     }

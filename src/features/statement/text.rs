@@ -1,12 +1,16 @@
 //! The paper as text.
 
 use super::messages::{
-    CHECKPOINT, COUNTED, DRAWN_UP, EVIDENCE, FIRST, LAST, MADE_AT, NONE, NOTES, PERIOD, PROJECT,
-    PUBLIC_KEY, RESULT, REVISED, SEAL, SERIES, SHA256, STRETCH, SUM, TITLE, say,
+    CHECKPOINT, COUNTED, COUNTER, DATE, DRAWN_UP, ERA, EVIDENCE, FIRST, LAST, MADE_AT, NONE, NOTES,
+    PERIOD, PROJECT, PUBLIC_KEY, RESULT, REVISED, SEAL, SERIES, SHA256, SIGNATURES, STRETCH, SUM,
+    TITLE, say,
 };
 use super::paper::{CountLine, EndAnswer, EntryAnswer, PartAnswer, RunStatement, Statement};
 use super::partly::DATED;
 use crate::language::{Locale, Message};
+
+/// The place for a signature or a date.
+const BLANK: &str = "____________________";
 
 /// A name and its value.
 pub(super) type Fact = (String, String);
@@ -25,6 +29,11 @@ impl Statement {
         lines.extend([String::new(), language.choose(SEAL).to_owned()]);
         lines.extend(self.seal.sentences.iter().map(|sentence| format!("  {sentence}")));
         lines.extend(self.seal_facts().into_iter().map(|told| format!("  {}", fact(told))));
+        let date = language.choose(DATE);
+        for signature in SIGNATURES {
+            let name = language.choose(signature);
+            lines.extend([String::new(), format!("{name}: {BLANK}  {date}: {BLANK}")]);
+        }
         lines
     }
 
@@ -34,6 +43,7 @@ impl Statement {
             |name: Message, value: &str| (self.language.choose(name).to_owned(), value.to_owned());
         let mut facts = vec![told(SERIES, &self.series), told(PERIOD, &self.period)];
         facts.extend(self.project.as_deref().map(|project| told(PROJECT, project)));
+        facts.extend(self.era.map(|era| told(ERA, era)));
         facts.push(told(DRAWN_UP, &self.drawn_up_at));
         facts.push(told(RESULT, &self.sentence));
         facts
@@ -56,7 +66,7 @@ impl Statement {
 
 impl RunStatement {
     fn text(&self, language: Locale) -> Vec<String> {
-        let mut lines = vec![format!("{}: {}", language.choose(COUNTED), self.name())];
+        let mut lines = vec![format!("{}: {}", language.choose(COUNTED), self.label)];
         lines.extend(self.head(language).into_iter().map(|told| format!("  {}", fact(told))));
         let rows = self.arithmetic(language);
         let width = rows.iter().map(|(count, _)| count.len()).max().unwrap_or(0);
@@ -88,7 +98,8 @@ impl RunStatement {
             }
         };
         let told = |name: Message, value: String| (language.choose(name).to_owned(), value);
-        let mut facts = vec![told(FIRST, shown(&self.first)), told(LAST, shown(&self.last))];
+        let mut facts = vec![told(COUNTER, self.name())];
+        facts.extend([told(FIRST, shown(&self.first)), told(LAST, shown(&self.last))]);
         facts.extend(self.part.as_ref().map(|part| part.fact(language)));
         if self.revised > 0 {
             facts.push(told(REVISED, self.revised.to_string()));

@@ -3,7 +3,8 @@
 use numbering::Notation;
 
 use crate::features::{
-    approvals, exchange, numbers, operations, reference, register, series, statement, tokens,
+    approvals, assignments, exchange, lifecycle, numbers, operations, reference, register,
+    reservations, series, statement, tokens,
 };
 use crate::shape::{every_field_has_its_form, every_query_is_told};
 use crate::web::body::BODY_FORMS;
@@ -24,6 +25,15 @@ fn every_field_of_a_body_says_how_it_is_written() {
         numbers::request::DocumentRequest,
         numbers::request::BatchRequest,
         register::revisions::NewRevision,
+        assignments::routes::AssignRequest,
+        lifecycle::routes::VoidRequest,
+        lifecycle::routes::CorrectRequest,
+        numbers::request::ReservationRequest,
+        numbers::request::RegisterRequest,
+        reservations::routes::ConfirmRequest,
+        reservations::routes::CancelRequest,
+        reservations::routes::HandBackRequest,
+        reservations::routes::UsedRequest,
         series::request::OrderBeside,
         crate::web::reason::ReasonRequest,
         series::request::RollbackRequest,
@@ -52,6 +62,7 @@ fn every_field_of_a_body_says_how_it_is_written() {
         register::counters::CounterQuery,
         register::documents::PageQuery,
         operations::event_query::EventQuery,
+        reservations::listing::ReservationsQuery,
         reference::routes::TableQuery,
         reference::routes::RowQuery,
         reference::routes::MembershipQuery,

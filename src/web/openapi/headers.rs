@@ -41,10 +41,15 @@ const SENT: [(&str, &str); 18] = [
 ];
 
 /// Operations whose answer may be that of an earlier call.
-const REPLAYED: [&str; 6] = [
+const REPLAYED: [&str; 11] = [
     "generate_number",
     "create_batch",
     "create_revision",
+    "create_reservation",
+    "void_number",
+    "correct_number",
+    "register_number",
+    "assign_number",
     "generate_unified_serial",
     "generate_system_serial",
     "generate_interface_serial",

@@ -10,19 +10,33 @@ use crate::language::Locale;
 use crate::ledger::{EVENT_KINDS, IssuePath};
 
 /// The paths whose words are listed.
-const PATHS: [IssuePath; 3] = [IssuePath::Redis, IssuePath::Database, IssuePath::Imported];
+const PATHS: [IssuePath; 5] = [
+    IssuePath::Redis,
+    IssuePath::Database,
+    IssuePath::Imported,
+    IssuePath::Registered,
+    IssuePath::AsWritten,
+];
 const STEPS: [&str; 3] = ["in-progress", "succeeded", "failed"];
 const EFFECTS: [&str; 6] = ["added", "renamed", "activated", "deactivated", "changed", "unchanged"];
 /// The counts in lines and entries of a statement.
-const COUNTED: [&str; 14] = [
+const COUNTED: [&str; 22] = [
     "issued",
     "archived",
     "imported",
+    "registered",
+    "as-written",
+    "voided",
+    "replaced",
     "discarded",
     "unaccounted",
     "collided",
     "before-import",
     "skipped",
+    "returned",
+    "cancelled",
+    "expired",
+    "reserved",
     "kept-aside",
     "duplicate",
     "being-recorded",
@@ -30,6 +44,22 @@ const COUNTED: [&str; 14] = [
     "missing",
     "twice",
 ];
+/// Why values are not issued, or not yet.
+const GAPS: [&str; 8] = [
+    "discarded",
+    "unaccounted",
+    "collided",
+    "before-import",
+    "skipped",
+    "returned",
+    "cancelled",
+    "expired",
+];
+/// States of reservations.
+const RESERVATIONS: [&str; 6] =
+    ["reserved", "issued", "cancelled", "expired", "lost", "handed-back"];
+/// The same of live ones.
+const LIVE: [&str; 4] = ["reserved", "issued", "cancelled", "expired"];
 /// Reasons of `/readyz` that are no problems of callers.
 const STANDINGS: [&str; 4] = ["idle", "recovering", "clock", "cut-off"];
 
@@ -40,7 +70,13 @@ pub(super) fn of_field(schema: &str, field: &str) -> Option<Value> {
     Some(match (schema, field) {
         ("ProblemBody", "code") => slugs.collect(),
         ("ProblemBody", "number_taken") => json!(["no", "maybe"]),
+        ("NumberRow", "kind") => json!(["number", "revision"]),
+        ("GapRow", "kind") => json!(["gap"]),
+        ("GapAbout", "reason") => json!(GAPS),
         ("AllocationAnswer" | "NumberAbout", "path") => json!(PATHS.map(IssuePath::name)),
+        ("ReservationAnswer" | "ReservedNumber", "status") => json!(RESERVATIONS),
+        ("ListedReservation", "status") => json!(LIVE),
+        ("PassedOverAnswer", "became") => json!(["returned", "skipped"]),
         ("ChangeAnswer", "kind") => json!(["counter", "chronology"]),
         ("ChangeAnswer", "state") => json!(["pending", "expired", "approved", "rejected"]),
         ("TokenAnswer", "state") => json!(["in-force", "expired", "revoked"]),
@@ -64,7 +100,7 @@ pub(super) fn of_field(schema: &str, field: &str) -> Option<Value> {
 /// The words of a parameter of an operation, if it has any.
 pub(super) fn of_parameter(operation: &str, parameter: &str) -> Option<Value> {
     Some(match (operation, parameter) {
-        ("list_numbers", "status") => json!(["issued", "revised"]),
+        ("list_numbers", "status") => json!(["issued", "revised", "voided", "replaced"]),
         ("list_numbers", "path") => json!(PATHS.map(IssuePath::name)),
         ("list_numbers", "sort") => json!(["time", "number"]),
         ("list_events", "kind") => json!(EVENT_KINDS.as_slice()),

@@ -54,9 +54,13 @@ impl From<&SeriesRefusal> for Problem {
             SeriesRefusal::Rule(RuleError::Zones { .. }) => (Slug::InvalidField, Some("timezone")),
             SeriesRefusal::Ambiguous(_) => (Slug::TemplateAmbiguous, Some("template")),
             SeriesRefusal::Hasty(_) => (Slug::TemplateAmbiguous, Some("ambiguity_accepted")),
+            SeriesRefusal::ReadsKept { .. } => (Slug::TemplateAmbiguous, Some("template")),
+            SeriesRefusal::MayReadForgotten { .. } => (Slug::PartitionHeld, None),
             SeriesRefusal::Rule(_) => (Slug::InvalidField, Some("serves")),
             SeriesRefusal::Policy { .. } => (Slug::SeriesInUse, Some("policy")),
-            SeriesRefusal::Used { .. } => (Slug::SeriesInUse, None),
+            SeriesRefusal::Used { .. } | SeriesRefusal::KeepsNumbers { .. } => {
+                (Slug::SeriesInUse, None)
+            }
             SeriesRefusal::Held { .. } => (Slug::PartitionHeld, None),
             SeriesRefusal::BelowStart(below) => (Slug::CounterBelowStart, Some(&*below.field)),
             SeriesRefusal::Repeats { why, .. } => (Slug::SeriesInUse, Some(why.field())),

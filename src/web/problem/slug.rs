@@ -3,63 +3,10 @@
 //! `/problems/…` shows these rows and `docs/api.md` lists them; a test compares both. A slug is
 //! API: once released it keeps its meaning.
 
+#[macro_use]
+mod declared;
+
 use axum::http::StatusCode;
-
-/// Declares the slugs: variant, slug, status, whether a retry is useful, whether a number may have
-/// been taken, title, meaning and remedy.
-macro_rules! slugs {
-    ($($variant:ident $name:literal $status:ident $retryable:literal $taken:literal
-       $title:literal $meaning:literal,)*) => {
-        /// The kind of a problem: a stable word that programs may rely on.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Slug { $(#[doc = $title] $variant,)* }
-
-        impl Slug {
-            /// Every slug.
-            pub const ALL: &[Slug] = &[$(Slug::$variant,)*];
-
-            /// The slug as sent.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Slug::$variant => $name,)* }
-            }
-
-            /// The page of the problem on the service itself: a reference relative to the request.
-            #[must_use]
-            pub const fn page(self) -> &'static str {
-                match self { $(Slug::$variant => concat!("/problems/", $name),)* }
-            }
-
-            /// Its meaning, for people.
-            #[must_use]
-            pub const fn title(self) -> &'static str {
-                match self { $(Slug::$variant => $title,)* }
-            }
-
-            /// The HTTP status that goes with it.
-            #[must_use]
-            pub const fn status(self) -> StatusCode {
-                match self { $(Slug::$variant => StatusCode::$status,)* }
-            }
-
-            /// Whether the same request may succeed later: `yes`, `no`, or `yes or no` if each
-            /// problem states it itself.
-            pub(crate) const fn retryable(self) -> &'static str {
-                match self { $(Slug::$variant => $retryable,)* }
-            }
-
-            /// Whether a number may have been taken: `no`, `maybe`, or `no or maybe`.
-            pub(crate) const fn number_taken(self) -> &'static str {
-                match self { $(Slug::$variant => $taken,)* }
-            }
-
-            /// Its full meaning, and what to do.
-            pub(crate) const fn meaning(self) -> &'static str {
-                match self { $(Slug::$variant => $meaning,)* }
-            }
-        }
-    };
-}
 
 slugs! {
     MalformedJson "malformed-json" BAD_REQUEST "no" "no"
@@ -116,6 +63,9 @@ slugs! {
         "The journal has no number of the document"
         "the journal has no (such) number of the document; a number issued a moment ago appears \
          once its record is committed",
+    ReservationNotFound "reservation-not-found" NOT_FOUND "no" "no"
+        "There is no such reservation"
+        "no reservation of the caller has that id, or its number moved to an archive",
     StepNotFound "step-not-found" NOT_FOUND "no" "no"
         "Nobody has begun the step"
         "the step of that system serial was never begun",
@@ -164,10 +114,57 @@ slugs! {
         "The document has a number already"
         "the document has a number that this request does not get: send its own request, or use \
          `document_number`; another caller's is not shown; `\"again\": true` takes a second number",
+    DocumentReserved "document-reserved" CONFLICT "no" "no"
+        "A number is reserved for the document"
+        "a number is reserved for the document and not confirmed: confirm or cancel its \
+         reservation; `document_number` shows it, unless another caller reserved it",
+    ReservationConfirmed "reservation-confirmed" CONFLICT "no" "no"
+        "The reservation is confirmed"
+        "the reservation is confirmed, and its number stays: void the number if its document is \
+         given up",
+    IsABlock "is-a-block" CONFLICT "no" "no"
+        "The reservation is a block"
+        "a block is neither confirmed nor given up without a reason: hand it back with the numbers \
+         that were used (`POST …/hand-back`)",
+    ReservationHandedBack "reservation-handed-back" CONFLICT "no" "no"
+        "The block was handed back"
+        "the block was handed back before, with other numbers or documents: look up the numbers, \
+         and register by hand what is missing",
+    OtherDocument "other-document" CONFLICT "no" "no"
+        "The number is another document's"
+        "the number is reserved for, or assigned to, another document; `detail` has both",
     DocumentArchived "document-archived" CONFLICT "no" "no"
         "The document's number is in the archive"
         "the document's record moved to an archive file, which `detail` names: `numerator find \
          --archive` reads it; `\"again\": true` takes a second number",
+    NumberVoided "number-voided" CONFLICT "no" "no"
+        "The number is void"
+        "the number is void; `detail` says since when, by whom and why: it is neither voided again \
+         nor corrected nor revised; `generate-number` with `replaces` takes another one in its \
+         place",
+    NumberReserved "number-reserved" CONFLICT "no" "no"
+        "The number is reserved"
+        "the number is reserved and not confirmed, and may be another document's once the \
+         reservation ends: confirm or cancel that; only a number that was issued is voided or \
+         corrected",
+    NumberTaken "number-taken" CONFLICT "no" "no"
+        "The number was issued already"
+        "the number to be registered has a record: it was issued, imported or registered for \
+         something else; look it up",
+    NumberCollided "number-collided" CONFLICT "no" "no"
+        "The value of the number was spent"
+        "the value of the number to be registered was spent, because another document has its \
+         text; look it up",
+    NotVoided "not-voided" CONFLICT "no" "no"
+        "The number to be replaced is not void"
+        "only a void number is replaced: have it voided first (`POST …/numbers/void`)",
+    AlreadyReplaced "already-replaced" CONFLICT "no" "no or maybe"
+        "Another number stands in its place already"
+        "another number stands in the place of that one, and `detail` names it. Where \
+         `number_taken` is `maybe`, this request has taken `document_number`: void it",
+    NumberArchived "number-archived" CONFLICT "no" "no"
+        "The number is in the archive"
+        "the number's record moved to an archive file: it is not changed any more",
     RevisionsExhausted "revisions-exhausted" CONFLICT "no" "no"
         "The number has as many revisions as it may have"
         "the number has 100 revisions, the most that a number may have",
@@ -184,6 +181,16 @@ slugs! {
     AttemptNotCurrent "attempt-not-current" CONFLICT "no" "no"
         "The attempt is not in progress"
         "the attempt has ended, is not the step's current one, or was begun by another caller",
+    ReservationExpired "reservation-expired" GONE "no" "no"
+        "The reservation has expired"
+        "the time of the reservation was over before it was confirmed, and its number may be \
+         another document's: reserve again",
+    ReservationCancelled "reservation-cancelled" GONE "no" "no"
+        "The reservation is cancelled"
+        "the reservation was cancelled, and its number may be another document's: reserve again",
+    ReservationLost "reservation-lost" GONE "no" "no"
+        "The reservation is lost"
+        "the ledger went back, so that the number of the reservation was spent: reserve again",
     BodyTooLarge "body-too-large" PAYLOAD_TOO_LARGE "no" "no"
         "The body is too large"
         "send less in one request",
@@ -293,7 +300,7 @@ slugs! {
     SeriesChanged "series-changed" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The series has just changed"
         "the series was changed or removed a moment ago, and this process does not know it yet; \
-         send the same request again",
+         or, for a reservation, any series or reference data; send the same request again",
     CeilingReached "ceiling-reached" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The counter's ceiling is used up and cannot be raised now"
         "the counter's ceiling is used up while the ledger cannot raise it",
@@ -326,6 +333,18 @@ slugs! {
     NodeNumbersHeld "node-numbers-held" SERVICE_UNAVAILABLE "yes" "no"
         "Every node number for ids is held"
         "1024 processes hold the node numbers of `{SNOWFLAKE}`",
+    OlderProcess "older-process" SERVICE_UNAVAILABLE "yes" "no"
+        "A process of an earlier version still runs"
+        "a process of an earlier version runs on the ledger and does not know reservations: \
+         nothing is reserved, registered by hand or assigned until it has ended",
+    SeriesUnread "series-unread" SERVICE_UNAVAILABLE "yes" "no"
+        "It is not known which series reserve nothing"
+        "a version of a series cannot be read, or there are too many texts to compare: nothing is \
+         reserved until it is known which series accept an ambiguity; the log says why",
+    ReservationsFull "reservations-full" SERVICE_UNAVAILABLE "yes" "no"
+        "Too many reservations are live"
+        "the series has as many live reservations as `reservations.live_max`: confirm or cancel \
+         some, or wait until some have expired",
     NotReady "not-ready" SERVICE_UNAVAILABLE "yes" "no"
         "No new document would get its number"
         "`/readyz` only: no new document would get its number now; `reasons` says why, and `works` \

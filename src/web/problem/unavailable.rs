@@ -33,8 +33,8 @@ pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         }
         Unavailable::SeriesChanged => (
             Slug::SeriesChanged,
-            "the series has just changed, and this process is about to hear of it; send the \
-             request again",
+            "the series, or others with which it is compared, are being changed or were a moment \
+             ago, and this process is about to hear of it; send the request again",
         ),
         Unavailable::Held => {
             (Slug::PartitionHeld, "the ledger went back in time; an operator has to release it")
@@ -52,6 +52,22 @@ pub(super) fn unavailable(why: Unavailable) -> (Slug, &'static str) {
         Unavailable::NodeNumbers => (
             Slug::NodeNumbersHeld,
             "1024 processes hold the node numbers of {SNOWFLAKE}; stop some of them",
+        ),
+        Unavailable::OlderProcess => (
+            Slug::OlderProcess,
+            "a process of an earlier version runs on this ledger, which would take reserved values \
+             for lost; stop it, or wait until it has ended",
+        ),
+        Unavailable::SeriesUnread => (
+            Slug::SeriesUnread,
+            "which series accept an ambiguity, and so reserve nothing, cannot be found out: a \
+             version of a series cannot be read, or there are too many texts to compare; the log \
+             of this process says which",
+        ),
+        Unavailable::ReservationsFull => (
+            Slug::ReservationsFull,
+            "the series has as many live reservations as reservations.live_max; confirm or cancel \
+             some of them",
         ),
         Unavailable::Stopping => (Slug::Stopping, "this process is stopping; ask another one"),
     }

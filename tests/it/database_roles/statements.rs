@@ -154,6 +154,12 @@ fn read_text(text: &str, needed: &mut BTreeMap<String, Rights>) {
         if let Some(set) = after.strip_prefix(" set ").filter(|_| !table.is_empty()) {
             let rights = needed.entry(table).or_default();
             rights.update.get_or_insert_default().extend(columns(set));
+            // What is pushed on to it, up to its condition.
+            let whole = set.split(" where ").next().unwrap_or_default();
+            let pushed = whole.split("push(\", ").skip(1);
+            let pushed = pushed.filter_map(|it| it.split_once(" = \"").map(|(name, _)| name));
+            let pushed = pushed.filter(|name| words(name) == **name).map(str::to_owned);
+            rights.update.get_or_insert_default().extend(pushed);
         }
     }
     needed.retain(|table, rights| !table.is_empty() && *rights != Rights::default());

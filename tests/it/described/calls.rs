@@ -87,6 +87,71 @@ pub(super) async fn looks(scene: &mut Scene) {
     }
 }
 
+/// What becomes of numbers.
+pub(super) async fn lives(scene: &mut Scene) {
+    let path = &[("documentId", "noted")][..];
+    let noted = json!({ "type": "NOTED", "context": { "NOTE": "n" } });
+    let take = |body: Value| Call { path, body: Some(body), ..by("anna") };
+    let (_, issued) = scene.ask("generate_number", take(noted.clone())).await;
+    let number = issued["document_number"].as_str().unwrap().to_owned();
+    let of_number = [("number", number.as_str())];
+    let named = || Call { path: &of_number, ..by("anna") };
+    let mut correct = scene.example("correct_number");
+    (correct["number"], correct["context"]) = (json!(number), json!({ "NOTE": "m" }));
+    let mut void = scene.example("void_number");
+    void["number"] = json!(number);
+    for who in ["anna", "anna", "plain"] {
+        let call = |body: &Value| Call { body: Some(body.clone()), ..by(who) };
+        scene.ask("correct_number", call(&correct)).await;
+        if who == "anna" {
+            scene.ask("look_up_number", named()).await;
+        }
+    }
+    for who in ["anna", "anna", "bob", "plain"] {
+        scene.ask("void_number", Call { body: Some(void.clone()), ..by(who) }).await;
+    }
+    scene.ask("correct_number", Call { body: Some(correct), ..by("anna") }).await;
+    let mut replacing = noted.clone();
+    replacing["replaces"] = json!(number);
+    for body in [&replacing, &replacing, &noted] {
+        scene.ask("generate_number", take(body.clone())).await;
+    }
+    scene.ask("look_up_number", named()).await;
+    let register = scene.example("register_number");
+    let mut other = register.clone();
+    other["number"] = json!("DRAW-7");
+    for (who, body) in
+        [("anna", &register), ("anna", &register), ("bob", &register), ("anna", &other)]
+    {
+        scene.ask("register_number", Call { body: Some(body.clone()), ..by(who) }).await;
+    }
+    scene.ask("list_document_numbers", Call { path, ..by("anna") }).await;
+    of_a_range(scene).await;
+    let query = "?series=NOTED&period=2026&format=json";
+    scene.ask("draw_up_statement", Call { query, ..by("anna") }).await;
+}
+
+/// What becomes of the numbers of a range.
+async fn of_a_range(scene: &mut Scene) {
+    let range = json!({ "type": "NOTED", "count": 3, "context": { "NOTE": "n" } });
+    let (_, range) = scene.ask("create_batch", Call { body: Some(range), ..by("anna") }).await;
+    let number = range["last_number"].clone();
+    let mut assign = scene.example("assign_number");
+    (assign["number"], assign["document_id"]) = (number.clone(), json!("sheet"));
+    let mut other = assign.clone();
+    other["document_id"] = json!("another sheet");
+    for body in [&assign, &assign, &other] {
+        scene.ask("assign_number", Call { body: Some(body.clone()), ..by("anna") }).await;
+    }
+    let path = &[("documentId", "sheet")][..];
+    scene.ask("list_document_numbers", Call { path, ..by("anna") }).await;
+    let mut void = scene.example("void_number");
+    (void["number"], void["unused"]) = (number, json!(true));
+    for _ in 0..2 {
+        scene.ask("void_number", Call { body: Some(void.clone()), ..by("anna") }).await;
+    }
+}
+
 /// Exchange serials, from the first to the end of a step.
 pub(super) async fn serials(scene: &mut Scene) {
     let body = Some(scene.example("generate_unified_serial"));

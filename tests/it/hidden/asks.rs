@@ -64,7 +64,8 @@ impl Ask {
         };
         let (path, body) = (renamed(&self.path), self.body.as_ref().map(Value::to_string));
         let body = body.map(|text| serde_json::from_str(&renamed(&text)).unwrap());
-        let is_by_id = self.path.contains("{hidden}") || self.path.contains("{counter}");
+        let is_by_id =
+            ["{hidden}", "{counter}", "{reservation}"].iter().any(|id| self.path.contains(id));
         let is_other = path != self.path || body != self.body || is_by_id;
         is_other.then(|| Ask { path, body, ..self.clone() })
     }
@@ -128,6 +129,9 @@ fn numbers() -> Vec<Ask> {
             "?type=HID&from=2020-01-01&project=P1&series=ONE",
             "?originator=A&from=2020-01-01&project=P1",
             "?originator=B&from=2020-01-01&project=P1",
+            "?recipient=B&from=2020-01-01&project=P1",
+            "?context=%7B%22ORIGINATOR%22:%22B%22%7D&from=2020-01-01&project=P1",
+            "?kinds=number,gap&from=2020-01-01&project=P1",
             "?document_date_from=2020-01-01&from=2020-01-01&project=P1",
             "?document_date_until=2999-01-01&from=2020-01-01&project=P1",
             "?status=revised&from=2020-01-01&project=P1&series=OPEN",

@@ -57,14 +57,14 @@ fn word(word: &str, is_of_moment: bool) -> String {
     if let Some(known) = known {
         return format!("{known}{tail}");
     }
-    // The parts of a place in a list.
-    let part = |part: &str| match part {
+    // The parts of a place in a list: one of them in some thousand checks has digits alone.
+    let part = |(index, part): (usize, &str)| match part {
         _ if part.len() != TIME_DIGITS => part.to_owned(),
+        _ if index > 0 && is_hexadecimal(part) => "CHECK".to_owned(),
         _ if part.bytes().all(|byte| byte.is_ascii_digit()) => "MICROS".to_owned(),
-        _ if is_hexadecimal(part) => "CHECK".to_owned(),
         _ => part.to_owned(),
     };
-    word.split('.').map(part).collect::<Vec<_>>().join(".")
+    word.split('.').enumerate().map(part).collect::<Vec<_>>().join(".")
 }
 
 fn is_hexadecimal(text: &str) -> bool {
@@ -96,4 +96,5 @@ fn what_is_of_a_moment_is_masked_and_nothing_else() {
     let expected = "{\"at\":\"TIME\",\"id\":\"UUID\",\"next\":\"MICROS.7.42.CHECK\",\
                     \"number\":\"ONE-P1-0042\",\"path\":,\"ceiling\":} DATE.";
     assert_eq!(masked(text), expected);
+    assert_eq!(masked("1764230539500000.7.42.1764230539500001"), "MICROS.7.42.CHECK");
 }

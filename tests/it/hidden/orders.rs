@@ -8,7 +8,7 @@ use super::asks::{Ask, NUMBERING, lists, route};
 
 /// All of them, in the order in which they are asked.
 pub(super) fn asks() -> Vec<Ask> {
-    [changes_of_configs(), takes(), serials(), for_nobody()].concat()
+    [changes_of_configs(), takes(), reservations(), lives(), serials(), for_nobody()].concat()
 }
 
 /// Changes of configurations, as far as they can be tried, and the removal of one that is not used.
@@ -53,6 +53,89 @@ fn changes_of_configs() -> Vec<Ask> {
             ask(post.clone(), route, &format!("{below}{dry}"), Some(body));
         }
         ask(Method::DELETE, one, "?reason=over", None);
+    }
+    asks
+}
+
+/// Numbers that are voided, corrected and replaced.
+fn lives() -> Vec<Ask> {
+    let mut asks = Vec::new();
+    for number in ["OPEN-P1-0001", "HIDP2-0001", "BOTH-P4-0001-A", "SHARED-0002", "nothing"] {
+        let body = json!({ "number": number, "reason": "typed by mistake" });
+        let path = format!("{NUMBERING}/numbers/void");
+        asks.push(Ask::post(route!("/numbers/void"), &path, body));
+    }
+    for (number, site) in [
+        ("REFD-P1-0001", "P1"),
+        ("REFD-P1-0001", "P2"),
+        ("HIDP2-0001", "P1"),
+        ("BOTH-P4-0001-A", "P1"),
+    ] {
+        let context = json!({ "SITE": site });
+        let body = json!({ "number": number, "context": context, "reason": "noted too late" });
+        let path = format!("{NUMBERING}/numbers/correct");
+        asks.push(Ask::post(route!("/numbers/correct"), &path, body));
+    }
+    for (number, kind, project) in [
+        ("HELD-P1-0900", "HELD", "P1"),
+        ("OPEN-P1-0009", "OPEN", "P1"),
+        ("HIDP2-0009", "HID", "P2"),
+        ("nothing", "OPEN", "P1"),
+    ] {
+        let body = json!({
+            "number": number, "type": kind, "project": project, "reason": "written by hand",
+        });
+        let path = format!("{NUMBERING}/numbers/register");
+        asks.push(Ask::post(route!("/numbers/register"), &path, body));
+    }
+    for number in ["OPEN-P1-0001", "OPEN-P1-0005", "HIDP2-0001", "BOTH-P4-0001-A", "nothing"] {
+        let body = json!({ "number": number, "document_id": "sheet" });
+        let path = format!("{NUMBERING}/numbers/assign");
+        asks.push(Ask::post(route!("/numbers/assign"), &path, body));
+    }
+    let take = "/api/v1/documents/{documentId}/generate-number";
+    for number in ["HIDP2-0001", "BOTH-P4-0001-A", "nothing"] {
+        let body = json!({ "type": "OPEN", "project": "P1", "replaces": number });
+        asks.push(Ask::post(take, "/api/v1/documents/replacing/generate-number", body));
+    }
+    asks
+}
+
+/// Reservations: what a caller has, and what another caller has.
+fn reservations() -> Vec<Ask> {
+    let mut asks = lists(
+        route!("/reservations"),
+        &[
+            "",
+            "?series=HELD&limit=1",
+            "?series=HID",
+            "?document_id=hidden",
+            "?status=reserved",
+            "?limit=1&after={held}",
+        ],
+    );
+    for (index, (kind, project)) in
+        [("HELD", "P1"), ("HELD", "P2"), ("HID", "P2"), ("OPEN", "P1")].into_iter().enumerate()
+    {
+        let document = format!("{{who}}-reserved-{index}");
+        let order = json!({ "type": kind, "project": project, "document_id": document });
+        asks.push(Ask::post(route!("/reservations"), route!("/reservations"), order));
+    }
+    for id in ["{held}", "{given_up}", "{block}", "{reservation}"] {
+        let at = |below: &str| format!("{NUMBERING}/reservations/{id}{below}");
+        asks.push(Ask::get(route!("/reservations/{reservationId}"), &at("")));
+        let confirm = route!("/reservations/{reservationId}/confirm");
+        let cancel = route!("/reservations/{reservationId}/cancel");
+        let hand_back = route!("/reservations/{reservationId}/hand-back");
+        asks.push(Ask::post(hand_back, &at("/hand-back"), json!({ "used": [] })));
+        let acts = [
+            Ask::post(confirm, &at("/confirm"), json!({})),
+            Ask::post(cancel, &at("/cancel"), json!({ "reason": "given up" })),
+        ];
+        match id {
+            "{given_up}" => asks.extend(acts.into_iter().rev()),
+            _ => asks.extend(acts),
+        }
     }
     asks
 }

@@ -10,6 +10,7 @@ use reqwest::{Client, Method};
 use serde_json::{Value, json};
 use testkit::eventually::eventually;
 use testkit::service::Service;
+use uuid::Uuid;
 
 use super::OBSERVERS;
 use super::asks::Ask;
@@ -22,61 +23,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 const NOT_COMPARED: [&str; 2] = ["date", "content-length"];
 
 /// Series that exist in each place.
-const SERIES: &str = r#"
-[[series]]
-code = "OPEN"
-name = "Open"
-template = "OPEN-{PROJECT}-{SEQ:4}"
-serves = { types = ["OPEN"] }
-serials = [{ counter = ["project"] }]
+const SERIES: &str = include_str!("series.toml");
 
-[[series]]
-code = "ONE"
-name = "One"
-template = "ONE-{PROJECT}-{SEQ:4}"
-serves = { types = ["ONE"], projects = ["P1"] }
-serials = [{ counter = ["project"] }]
-
-[[series]]
-code = "BOTH"
-name = "Both"
-template = "BOTH-{PROJECT}-{SEQ:4}-{REV}"
-serves = { types = ["BOTH"], projects = ["P1", "P4"] }
-variables = { REV = { default = "A", alphabet = "A-Z", width = 1 } }
-serials = [{ counter = ["project"] }]
-
-[[series]]
-code = "SHARED"
-name = "Shared"
-template = "SHARED-{SEQ:4}"
-serves = { types = ["SHARED"], projects = ["P1", "P4"] }
-serials = [{ counter = ["type"] }]
-
-[[series]]
-code = "MINE"
-name = "Mine"
-template = "MINE-{SEQ:4}"
-serves = { types = ["MINE"], projects = ["P1"] }
-serials = [{ counter = ["type"] }]
-
-[[series]]
-code = "SPARE"
-name = "Spare"
-template = "SPARE-{SEQ:4}"
-serves = { types = ["SPARE"], projects = ["P1"] }
-serials = [{}]
-
-[[series]]
-code = "REFD"
-name = "Refd"
-template = "REFD-{PROJECT}-{SEQ:4}"
-serves = { types = ["REFD"] }
-references = { project = "projects", membership = true }
-serials = [{ counter = ["project"] }]
-[series.variables]
-ORIGINATOR = { required = true, reference = "orgs" }
-SITE = { reference = "projects" }
-"#;
+/// Callers that reserve in each place.
+const HOLDERS: [&str; 4] = ["own", "own-p", "admin-own", "all-p"];
 
 /// What a place has in addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,12 +47,19 @@ pub(super) struct Ids {
     pub(super) hidden: i64,
     pub(super) counter: i64,
     pub(super) unified: String,
+    pub(super) reservation: Uuid,
 }
 
 impl Ids {
     /// What does not exist.
-    pub(super) const UNKNOWN: Ids =
-        Ids { one: 0, spare: 0, hidden: 4_242_424, counter: 4_343_434, unified: String::new() };
+    pub(super) const UNKNOWN: Ids = Ids {
+        one: 0,
+        spare: 0,
+        hidden: 4_242_424,
+        counter: 4_343_434,
+        unified: String::new(),
+        reservation: Uuid::from_u128(42),
+    };
 }
 
 /// An answer, as far as it is compared.
@@ -124,6 +81,8 @@ pub(super) struct Place {
     service: Service,
     _deployment: Deployment,
     tokens: BTreeMap<&'static str, String>,
+    /// Two reservations and a block of each caller that may have any.
+    held: BTreeMap<&'static str, [Uuid; 3]>,
     client: Client,
     pub(super) hidden: Hidden,
     pub(super) ids: Ids,
@@ -167,7 +126,8 @@ impl Place {
                 let client = client.build().unwrap();
                 let (service, ids) = (deployment.serve(), Ids::UNKNOWN);
                 let tokens = tokens.clone();
-                Place { service, _deployment: deployment, tokens, client, hidden, ids }
+                let held = BTreeMap::new();
+                Place { service, _deployment: deployment, tokens, held, client, hidden, ids }
             })
             .collect();
         join_all(places.iter_mut().map(Place::fill)).await;
@@ -204,14 +164,19 @@ impl Place {
         let step = json!({ "unified_serial": self.ids.unified, "step": "pay" });
         self.done("own", "/api/v1/serials/system", &system("C0001", &step)).await;
         (self.ids.one, self.ids.spare) = (self.config("ONE").await, self.config("SPARE").await);
+        self.hold().await;
         let label = json!({ "rev": "C", "series": "BOTH" });
         self.labelled("own", "labelled", &label).await;
         match self.hidden {
             Hidden::Nothing => {}
-            Hidden::Numbers => self.hide_numbers().await,
+            Hidden::Numbers => {
+                self.hide_numbers().await;
+                self.ids.reservation = self.reserved("other", "P4", "hidden").await;
+            }
             Hidden::Everything => {
                 self.hide_series().await;
                 self.hide_numbers().await;
+                self.ids.reservation = self.reserved("other", "P2", "hidden").await;
             }
         }
         let again = json!({ "type": "OPEN", "project": "P1", "again": true });
@@ -225,7 +190,22 @@ impl Place {
             )
             .await;
         }
-        // Once the last of each is in the journal, all are.
+        self.must_be_journaled().await;
+    }
+
+    /// Two reservations and a block of each caller that may have any.
+    async fn hold(&mut self) {
+        for who in HOLDERS {
+            let (held, other) = (format!("{who}-held"), format!("{who}-given-up"));
+            let [held, other] =
+                [self.reserved(who, "P1", &held).await, self.reserved(who, "P1", &other).await];
+            let block = self.block(who).await;
+            self.held.insert(who, [held, other, block]);
+        }
+    }
+
+    /// Waits until the journal has all numbers: once the last of each is there, all are.
+    async fn must_be_journaled(&self) {
         let numbers = "/api/v1/document-numbering/numbers?from=2020-01-01&limit=1000";
         let last = json!({ "type": "OPEN", "project": "P1", "count": 1, "document_id": "last" });
         self.done("other", "/api/v1/document-numbering/batches", &last).await;
@@ -258,6 +238,28 @@ impl Place {
         let check = json!({ "serial": call["serial"], "window": "1h", "unified_serial": unified });
         self.done("other", "/api/v1/serials/interface/check", &check).await;
         self.labelled("other", "hidden", &json!({ "rev": "B", "series": "BOTH" })).await;
+    }
+
+    /// A reservation of a caller, for a day.
+    async fn reserved(&self, who: &str, project: &str, document: &str) -> Uuid {
+        let order = json!({
+            "type": "HELD", "project": project, "document_id": document, "ttl": "1d",
+        });
+        let path = "/api/v1/document-numbering/reservations";
+        let made = self.done(who, path, &order).await;
+        made["reservation_id"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// A block of a caller.
+    async fn block(&self, who: &str) -> Uuid {
+        let order = json!({ "type": "HELD", "project": "P1", "count": 2 });
+        let url = format!("{}/api/v1/document-numbering/reservations", self.service.url);
+        let request = self.client.post(url).bearer_auth(&self.tokens[who]);
+        let request = request.header("Idempotency-Key", format!("block-{who}"));
+        let answer = request.json(&order).send().await.unwrap();
+        assert_eq!(answer.status(), 201, "{who}");
+        let made: Value = answer.json().await.unwrap();
+        made["reservation_id"].as_str().unwrap().parse().unwrap()
     }
 
     /// A label for a number that the journal may not have yet.
@@ -351,6 +353,12 @@ impl Place {
             let text = text.replace("{hidden}", &ids.hidden.to_string());
             let text = text.replace("{counter}", &ids.counter.to_string());
             let text = text.replace("{unified}", &self.ids.unified);
+            let none = [Ids::UNKNOWN.reservation; 3];
+            let [held, given_up, block] = who.and_then(|who| self.held.get(who)).unwrap_or(&none);
+            let text = text.replace("{block}", &block.to_string());
+            let text = text.replace("{held}", &held.to_string());
+            let text = text.replace("{given_up}", &given_up.to_string());
+            let text = text.replace("{reservation}", &ids.reservation.to_string());
             text.replace("{who}", who.unwrap_or("nobody"))
         };
         let url = format!("{}{}", self.service.url, said(&ask.path));

@@ -214,3 +214,31 @@ async fn a_number_that_is_taken_there_after_the_look_stops_the_move() {
         assert_eq!(pair.new.ok(&["next", "MARK"]), "M-0003\n");
     }
 }
+
+/// Goal: no series here issues a text that is kept as written there. Method: counters that do not
+/// move before it is kept here too.
+#[test]
+fn counters_move_once_numbers_as_written_are_registered_here() {
+    for pair in Pair::all() {
+        pair.apply(
+            "[[series]]\ncode = \"HAND\"\nname = \"HAND\"\ntemplate = \"HAND-{SEQ:4}\"\n\
+             by_hand = true\nserves = { types = [\"HAND\"] }\n\
+             serials = [{ counter = [\"type\"] }]\n",
+        );
+        let reason = "found in the book of the old shop";
+        let keep = ["register", "HAND", "old/17", "--as-written", "--reason", reason];
+        assert_eq!(pair.old.ok(&["next", "HAND"]).trim(), "HAND-0001");
+        pair.old.ok(&keep);
+        let (code, report, error) = pair.moved();
+        assert_eq!(code, 1, "{report} {error}");
+        let place = "series HAND, numbers as written".to_owned();
+        assert_eq!(problems(&report), [(place, "not-mapped".to_owned())], "{report}");
+        let detail = report["problems"][0]["detail"].as_str().unwrap();
+        assert!(detail.starts_with("1 are kept there and 0 here"), "{detail}");
+        // The remedy.
+        pair.new.ok(&keep);
+        imported(&pair.new, &[pair.old.database_url(), "--from-ledger", "--apply"]);
+        assert_eq!(pair.new.ok(&["next", "HAND"]).trim(), "HAND-0002");
+        assert!(pair.new.verify().0);
+    }
+}

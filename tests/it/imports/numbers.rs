@@ -160,7 +160,7 @@ async fn an_import_beside_a_running_service_is_continued_by_it() {
     assert_eq!((&row["document_id"], &row["user_id"]), (&"D4".into(), &"bob".into()), "{found}");
     assert_eq!(
         (&row["path"], &row["issued_at"]),
-        (&"imported".into(), &"2024-01-22T02:00:00.000000Z".into())
+        (&"imported".into(), &"2024-01-22T10:00:00.000000+08:00".into())
     );
     let more = load.asked() + 50;
     load.reach(more).await;

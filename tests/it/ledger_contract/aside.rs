@@ -8,7 +8,7 @@ use super::world::{LOCK_WAIT, World, entry, order, question, range, spec, with};
 
 impl World {
     /// Makes the database refuse inserts into a table under a condition, as a constraint does.
-    async fn refuse(&self, table: &str, condition: &str) {
+    pub(super) async fn refuse(&self, table: &str, condition: &str) {
         if self.ledger.engine() == "sqlite" {
             self.plain_sql(&format!(
                 "create trigger broken before insert on {table} when {condition} \
@@ -27,7 +27,7 @@ impl World {
     }
 
     /// Makes it accept them again.
-    async fn allow(&self, table: &str) {
+    pub(super) async fn allow(&self, table: &str) {
         let of_table = if self.ledger.engine() == "sqlite" { "" } else { table };
         let on = if of_table.is_empty() { "" } else { " on " };
         self.plain_sql(&format!("drop trigger broken{on}{of_table}")).await;

@@ -1,7 +1,9 @@
 //! Counters in lists for people.
 
 use numbering::CounterKey;
-use numerator::ledger::{Closing, CounterFilter, CounterSpec, Holding, KeyCondition, KeyPart};
+use numerator::ledger::{
+    Closing, CounterFilter, CounterSpec, Holding, KeyCondition, KeyPart, ValueRuns,
+};
 
 use super::world::{NOW_US, World, entry, range, spec, with};
 
@@ -133,11 +135,18 @@ pub(super) async fn of_a_value_that_many_counters_have_the_ranges_are_told_and_t
         (2, &ids[..64], false),
     ] {
         let told = Holding { counters: counters.to_vec(), is_whole };
-        let by_serial = world.ledger.counters().holding((7, "SEQ"), &[], value).await.unwrap();
+        let by_serial = world
+            .ledger
+            .counters()
+            .holding(ValueRuns::Issued, (7, "SEQ"), &[], value)
+            .await
+            .unwrap();
         assert_eq!(by_serial, told, "{value}");
-        let by_name = world.ledger.counters().named_holding(&names, value).await.unwrap();
+        let by_name =
+            world.ledger.counters().named_holding(ValueRuns::Issued, &names, value).await.unwrap();
         assert_eq!(by_name, told, "{value}");
     }
-    let two = world.ledger.counters().named_holding(&names[..2], 2).await.unwrap();
+    let two =
+        world.ledger.counters().named_holding(ValueRuns::Issued, &names[..2], 2).await.unwrap();
     assert_eq!(two, Holding { counters: ids[..2].to_vec(), is_whole: true });
 }

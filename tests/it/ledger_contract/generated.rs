@@ -13,21 +13,23 @@ use super::shelf::{BEFORE_US, Shelf};
 use super::world::{World, entry, spec, with};
 
 /// Tables from which rows are also removed, and into which rows are put with ids below 1.
-const BOUND: [(&str, &str); 5] = [
+const BOUND: [(&str, &str); 6] = [
     ("journal_batch", "batch_id"),
     ("event", "event_id"),
     ("series_version", "series_version_id"),
     ("counter", "counter_id"),
     ("series", "series_id"),
+    ("life", "life_id"),
 ];
 
 /// Ids that PostgreSQL lets only a user change who has altered their columns.
-const IDENTITIES: [(&str, &str); 7] = [
+const IDENTITIES: [(&str, &str); 8] = [
     ("counter", "counter_id"),
     ("event", "event_id"),
     ("journal_batch", "batch_id"),
     ("journal_kind", "kind_id"),
     ("journal_name", "name_id"),
+    ("life", "life_id"),
     ("series", "series_id"),
     ("series_version", "series_version_id"),
 ];
@@ -105,7 +107,10 @@ fn others(column: &str, kind: &str) -> Vec<String> {
     let longer = match kind {
         "bytea" => Some(format!("coalesce({column}, '') || '\\x01'")),
         "blob" => Some(format!("cast(coalesce({column}, '') || 'x' as blob)")),
-        _ => (column == "path").then(|| "'imported'".to_owned()),
+        _ if column == "path" => Some("'imported'".to_owned()),
+        // Above the last value is refused by the table.
+        _ if column == "first_value" => Some("first_value - 1".to_owned()),
+        _ => (column == "act").then(|| "'cancelled'".to_owned()),
     };
     [other, "null".to_owned()].into_iter().chain(longer).collect()
 }
@@ -124,7 +129,8 @@ fn change(is_sqlite: bool, table: &str, row: i64, (column, other): (&str, &str))
 }
 
 /// A ledger of everything: batches of each kind, one of them partly in an archive, a series, an
-/// event, a number that a checkpoint binds together with those of others.
+/// event, a number that a checkpoint binds together with those of others, one that was corrected,
+/// voided and replaced.
 async fn everything(world: World) -> Shelf {
     let shelf = Shelf::of(world).await;
     let kit = &shelf.kit;
@@ -133,6 +139,10 @@ async fn everything(world: World) -> Shelf {
     let (id, ..) = kit.world.seed(kit.at, &spec("part")).await;
     let young = with(entry(kit.at, id, 2), |record| record.issued_at_us = BEFORE_US);
     kit.world.append(&[entry(kit.at, id, 1), young]).await;
+    let (id, ..) = kit.world.seed(kit.at, &spec("void")).await;
+    let void = with(entry(kit.at, id, 1), |record| record.issued_at_us = BEFORE_US);
+    kit.world.append(std::slice::from_ref(&void)).await;
+    super::lives::live_it_all(&kit.world, &void).await;
     kit.checkpoint().await;
     kit.world.clock.set(BEFORE_US + 1);
     kit.write("l").await;
@@ -267,6 +277,7 @@ impl Trial<'_> {
             "series" => ", code = 'T'",
             "counter" => ", key = 'x'",
             "series_version" => ", version = 99",
+            "life" => ", first_value = 77, last_value = 77",
             _ => "",
         };
         let own_ids = self.shelf.kit.own_ids();

@@ -10,7 +10,7 @@ pub(super) use tenants::{
 
 use numerator::ledger::{
     Closing, CounterSpec, Found, IssuePath, JournalFilter, JournalRow, LedgerError, NewRevision,
-    NumberStatus, Position, Question, Revised, Sort, ValueOf,
+    NumberStatus, Position, Question, Revised, SearchPace, Sort, ValueOf,
 };
 
 use super::world::{NOW_US, World, entry, question, range, record, spec, with};
@@ -50,10 +50,10 @@ pub(super) async fn the_newest_number_under_a_key_or_document_is_found(world: Wo
     let found = world.ledger.replays(&questions).await.unwrap();
     let nothing = Found::default;
     let expected = [
-        Found { by_key: Some(old), by_document: Some(new), archived: None },
-        Found { by_key: Some(others.clone()), by_document: None, archived: None },
+        Found { by_key: Some(old), by_document: Some(new), ..Found::default() },
+        Found { by_key: Some(others.clone()), by_document: None, ..Found::default() },
         nothing(),
-        Found { by_key: None, by_document: Some(others), archived: None },
+        Found { by_key: None, by_document: Some(others), ..Found::default() },
         nothing(),
         nothing(),
     ];
@@ -68,13 +68,16 @@ pub(super) async fn a_question_looks_no_further_back_than_it_says(world: World) 
     world.append(std::slice::from_ref(&written)).await;
     let ask = |since_us| Question { since_us, ..question(&written.record) };
     let found = world.ledger.replays(&[ask(NOW_US), ask(NOW_US + 1)]).await.unwrap();
-    let both =
-        Found { by_key: Some(written.clone()), by_document: Some(written.clone()), archived: None };
+    let both = Found {
+        by_key: Some(written.clone()),
+        by_document: Some(written.clone()),
+        ..Found::default()
+    };
     assert_eq!(found, [both, Found::default()]);
     // Except a document that is numbered once; a caller's key is remembered for the window alone.
     let once = Question { once_per_document: true, ..ask(NOW_US + 1) };
     let found = world.ledger.replays(&[once, ask(NOW_US + 1)]).await.unwrap();
-    let document = Found { by_key: None, by_document: Some(written), archived: None };
+    let document = Found { by_key: None, by_document: Some(written), ..Found::default() };
     assert_eq!(found, [document, Found::default()]);
 }
 
@@ -173,7 +176,8 @@ async fn pages(world: &World, filter: &JournalFilter, limit: u32) -> Vec<u64> {
     loop {
         let page = JournalFilter { limit, after, ..filter.clone() };
         let rows = world.ledger.register().find(&page).await.unwrap();
-        assert_eq!(world.ledger.register().export(&page).await.unwrap(), rows, "{page:?}");
+        let exported = world.ledger.register().list(&page, SearchPace::Export).await;
+        assert_eq!(exported.unwrap(), rows, "{page:?}");
         values.extend(rows.iter().map(|row| row.entry.taken[0].range.first));
         match rows.last() {
             Some(last) if rows.len() == limit as usize => after = Position::of(last),

@@ -41,16 +41,9 @@ pub(super) async fn ten_openers_of_a_fresh_ledger_all_succeed(world: World) {
     assert_eq!(ids.len(), 1, "one deployment");
 }
 
-/// What leaves a ledger as the version before the last migration did. The last one makes views.
-const OLDER: [&str; 7] = [
-    "drop view numbers",
-    "drop view document_sequence",
-    "drop view com_no_serial",
-    "drop view document_number_counters",
-    "drop view document_number_audit",
-    "drop view counter_row",
-    "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)",
-];
+/// What leaves a ledger as it was before the last migration, which may be made again.
+const OLDER: &str =
+    "delete from _sqlx_migrations where version = (select max(version) from _sqlx_migrations)";
 
 /// The change that makes it a ledger of another baseline.
 const OTHER: &str = "update _sqlx_migrations set checksum = ";
@@ -68,9 +61,7 @@ async fn older(world: &World) -> String {
         }
     };
     drop(open(&url, connections(1), world.clock.clone()).await.unwrap());
-    for statement in OLDER {
-        run(&url, statement).await;
-    }
+    run(&url, OLDER).await;
     url
 }
 
@@ -95,10 +86,7 @@ pub(super) async fn an_older_schema_is_refused_and_the_command_is_named(world: W
         let error = open(&url, explicit, world.clock.clone()).await.err().expect("refused");
         assert!(matches!(error, LedgerError::Migration(_)), "{error}");
         let says = error.to_string();
-        assert!(
-            says.contains("migration 7 of 8") && says.contains("`numerator migrate`"),
-            "{says}"
-        );
+        assert!(says.contains(" of 15)") && says.contains("`numerator migrate`"), "{says}");
     }
     open(&url, connections(1), world.clock.clone()).await.unwrap();
     open(&url, explicit, world.clock.clone()).await.expect("up to date");

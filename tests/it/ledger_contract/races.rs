@@ -3,68 +3,30 @@
 //!
 //! A third session locks the row and releases it once the server itself lists who waits.
 
+mod acceptance;
+mod as_written;
+mod assignments;
+mod blocks;
+mod holds;
+mod registrations;
 mod removals;
-
-use std::time::{Duration, Instant};
+mod reservations;
+mod scene;
 
 use numerator::ledger::{
     Appended, At, Claim, Closing, CounterSpec, Entry, LedgerError, PartitionState, Raise,
     SharedLedger, TakeRequest,
 };
 use numerator::node::NodeId;
-use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection as _};
-use testkit::postgres::Postgres;
 use tokio::task::JoinHandle;
 
 use super::world::{LOCK_WAIT, World, at, entry, order_of, range, record, redis, spec, with};
-
-/// How long a session may take to wait for another, or to end.
-pub(super) const LIMIT: Duration = Duration::from_secs(20);
+pub(super) use scene::{LIMIT, Scene, let_go};
 
 /// Entries of a batch that is written as if nothing conflicted, behind a savepoint.
 const LARGE: u64 = 150;
 
-/// A ledger on a server of its own, whose locks are all the test's.
-pub(super) struct Scene {
-    pub world: World,
-    pub looks: PgConnection,
-    _server: Postgres,
-}
-
 impl Scene {
-    pub(super) async fn set() -> Self {
-        let server = Postgres::start();
-        let world = World::open(&server.url("races")).await;
-        let looks = PgConnection::connect(&world.url).await.unwrap();
-        Scene { world, looks, _server: server }
-    }
-
-    /// A session that has run a statement and holds what it locked.
-    pub(super) async fn hold(&self, statement: impl Into<String>) -> PgConnection {
-        let mut session = PgConnection::connect(&self.world.url).await.unwrap();
-        sqlx::raw_sql("begin").execute(&mut session).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(statement.into())).execute(&mut session).await.unwrap();
-        session
-    }
-
-    /// How many sessions wait for a lock. The server wakes a waiting session as it frees the lock,
-    /// so that none is counted that may go on.
-    async fn waiting(&mut self) -> i64 {
-        let count = "select count(distinct pid) from pg_locks where not granted";
-        sqlx::query_scalar(count).fetch_one(&mut self.looks).await.unwrap()
-    }
-
-    /// Waits until so many sessions wait for a lock, or a call that should be among them has ended.
-    pub(super) async fn wait<T>(&mut self, sessions: i64, call: &JoinHandle<T>) {
-        let started = Instant::now();
-        while self.waiting().await < sessions && !call.is_finished() {
-            assert!(started.elapsed() < LIMIT, "fewer than {sessions} sessions wait");
-            // Between two checks: what is waited for needs the processor too.
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    }
-
     /// Ends the epoch `old` while `call` waits for the counter `a`, and lets another node touch `b`
     /// in the next one before `call` gets there. Returns the outcome of `call`, and the next epoch.
     async fn overtake<T: Send + 'static>(
@@ -110,10 +72,6 @@ impl Scene {
         let_go(held).await;
         [one.await.unwrap().unwrap(), other.await.unwrap().unwrap()]
     }
-}
-
-pub(super) async fn let_go(mut session: PgConnection) {
-    sqlx::raw_sql("commit").execute(&mut session).await.unwrap();
 }
 
 /// A node of its own journals entries.

@@ -30,6 +30,8 @@ pub(super) async fn a_new_counter_starts_below_its_first_value(world: World) {
             ceiling: 46,
             step: 5,
             journaled: 0,
+            returned: 0,
+            reissued: 0,
         }
     );
     assert_eq!(world.ledger.counters().get(7, "SEQ", "K").await.unwrap(), None);

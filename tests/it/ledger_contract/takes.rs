@@ -102,8 +102,8 @@ pub(super) async fn a_document_is_numbered_once(world: World) {
     retry.idempotency_key = Some("key".into());
     let orders = [order("a"), order_of(retry)];
     let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
-    let by_document = Found { by_document: Some(entry.clone()), by_key: None, archived: None };
-    let by_key = Found { by_key: Some(entry), by_document: None, archived: None };
+    let by_document = Found { by_document: Some(entry.clone()), by_key: None, ..Found::default() };
+    let by_key = Found { by_key: Some(entry), by_document: None, ..Found::default() };
     assert_eq!(taken.outcomes, [TakeOutcome::Found(by_document), TakeOutcome::Found(by_key)]);
     assert_eq!(world.ledger.register().totals().await.unwrap().journal, 1);
 }
@@ -113,7 +113,7 @@ pub(super) async fn orders_of_one_batch_under_one_key_get_one_number(world: Worl
     let orders = [order("a"), order("b"), order("a")];
     let taken = world.ledger.take(at, world.node, &orders, LOCK_WAIT).await.unwrap();
     let TakeOutcome::Taken(entry) = &taken.outcomes[0] else { panic!("{taken:?}") };
-    let found = Found { by_document: Some(entry.clone()), by_key: None, archived: None };
+    let found = Found { by_document: Some(entry.clone()), by_key: None, ..Found::default() };
     assert_eq!(taken.outcomes[2], TakeOutcome::Found(found));
     assert_eq!(world.ledger.register().totals().await.unwrap().journal, 2);
 }
@@ -279,7 +279,7 @@ pub(super) async fn a_batch_longer_than_a_statement_answers_each_order_with_its_
     for (place, outcome) in taken.into_iter().enumerate() {
         if is_known(place) {
             let Some(TakeOutcome::Taken(entry)) = before.next() else { panic!("{place}") };
-            let found = Found { by_document: Some(entry), by_key: None, archived: None };
+            let found = Found { by_document: Some(entry), by_key: None, ..Found::default() };
             assert_eq!(outcome, TakeOutcome::Found(found));
         } else {
             value += 1;

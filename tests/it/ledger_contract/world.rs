@@ -266,6 +266,7 @@ pub(super) fn order_of(record: Record) -> TakeRequest {
         family: None,
         specs: vec![spec("k")],
         retry_count: 0,
+        reserve_us: None,
     }
 }
 

@@ -261,8 +261,7 @@ impl Stand {
             })
             .into();
         deployment.apply(&files);
-        let service = deployment.serve();
-        Stand { _deployment: deployment, service, client: testkit::client() }
+        Stand::of(deployment, testkit::client())
     }
 
     /// The most expensive refusal of a kind; what it needs is taken.

@@ -44,7 +44,7 @@ pub(super) async fn make(
         Stand::Held(partition) => return Err(ChangeRefusal::Held(partition).into()),
     };
     let upto = must_be_above(next, base, step)? - step;
-    lift::lift(conn, request.counter_id, upto, step).await?;
+    lift::lift(conn, request.counter_id, (upto, step), now_us).await?;
     if base < upto {
         let (counter_id, reason) = (request.counter_id, GapReason::Skipped);
         let epoch = counter.epoch;

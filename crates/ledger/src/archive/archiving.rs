@@ -5,6 +5,8 @@
 //! treat it like the rows that it replaces. It names no number and no document, which are found in
 //! `archived_number`.
 
+use std::collections::BTreeSet;
+
 use numerator_runtime::node::NodeId;
 
 use crate::RunEnd;
@@ -13,6 +15,7 @@ use crate::columns::{read_uuid, to_json};
 use crate::counters::table::lock_all;
 use crate::dialect::Conn;
 use crate::journal_columns::entry_columns;
+use crate::life::acts_upon_numbers;
 use crate::new_row::{NewRow, ValueRange};
 use crate::query::{QueryBuilder, Row, query, query_scalar};
 use crate::seal::{ARCHIVED, Writing};
@@ -23,8 +26,10 @@ use crate::{Archive, ArchiveFile, ArchivedRow, ArchivedRun, IssuePath, LedgerErr
 /// Most rows of one read.
 const PAGE_MAX: u32 = 10_000;
 
-/// The beginning of a query for counters whose rows may move.
+/// The beginning of a query for counters whose rows may move. Each save of a series reads the
+/// numbers as written: these stay.
 const COUNTERS: &str = r#"select c.counter_id from counter c where c.counter_id <> 0
+    and c.serial <> 'as-written'
     and not exists (select 1 from unsettled u where u.counter_id = c.counter_id)
     and not exists (select 1 from chronology_search h where h.series_id = c.series_id)
     and c.series_id not in (select v.series_id from series_version v
@@ -43,6 +48,15 @@ const ROWS: &str = concat!(
      left join series s on s.series_id = j.series_id where "
 );
 
+/// Values whose numbers stay in the journal: they have revisions, are void or were corrected. How
+/// an earlier reservation of the value ended does not matter.
+const KEPT_VALUES: &str = concat!(
+    "select value from revision where counter_id = $1 and value >= $2
+     and value <= $3 union select first_value from life where counter_id = $1
+     and first_value >= $2 and first_value <= $3 and act in ",
+    acts_upon_numbers!()
+);
+
 impl Archive<'_> {
     /// Counters after one, of whose rows the oldest was issued before a time, by id, at most
     /// `limit`. Left out are those that are being settled, and those of series that ask, or have
@@ -56,6 +70,7 @@ impl Archive<'_> {
     ) -> Result<Vec<i64>, LedgerError> {
         self.search(async |store| {
             let kept = kept(store).await?;
+            store.kept.choose(kept.stamp, after <= 0);
             let mut tx = store.reader.begin().await?;
             tx.allow_long_search().await?;
             let mut ids = QueryBuilder::new(COUNTERS);
@@ -71,7 +86,8 @@ impl Archive<'_> {
 
     /// The next rows of a counter above a value that may move to a file, in their order, and the
     /// value after which to continue; none after a row that was issued or written after
-    /// `before_us`. Segments are skipped, and so are numbers that have revisions.
+    /// `before_us`. Segments are skipped, and so are numbers that have revisions, are void or were
+    /// corrected.
     pub async fn archivable(
         self,
         counter_id: i64,
@@ -149,8 +165,9 @@ async fn make_room(
     must_be_settled(&mut *tx, &ids).await?;
     let (mut gone, mut left) = (0, Vec::with_capacity(runs.len()));
     for run in runs {
-        // A number that got a revision meanwhile stays in the journal as well as in the file.
-        if has_segment(&mut *tx, of, run).await? || has_revision(&mut *tx, run).await? {
+        // A number that got a revision, or was voided, meanwhile stays in the journal as well as
+        // in the file.
+        if has_segment(&mut *tx, of, run).await? || must_keep(&mut *tx, run).await? {
             continue;
         }
         let rows = rows_of(&mut *tx, run).await?;
@@ -174,8 +191,10 @@ async fn make_room(
     }
     for run in &left {
         // A transaction that gave one a revision meanwhile was waited for as its row was removed.
-        if has_revision(&mut *tx, run).await? {
-            return Err(LedgerError::Conflict("a number got a revision meanwhile".into()));
+        if must_keep(&mut *tx, run).await? {
+            return Err(LedgerError::Conflict(
+                "a number got a revision, or was voided, meanwhile".into(),
+            ));
         }
     }
     if !left.is_empty() {
@@ -226,15 +245,14 @@ async fn has_segment(
     Ok(is_same && archive::note_of(&row)? == note(of, run))
 }
 
-async fn has_revision(conn: &mut Conn, run: &ArchivedRun) -> Result<bool, LedgerError> {
-    let found: Option<i64> = query_scalar(
-        "select value from revision where counter_id = $1 and value >= $2 and value <= $3 limit 1",
-    )
-    .bind(run.counter_id)
-    .bind(run.first)
-    .bind(run.last)
-    .fetch_optional(conn)
-    .await?;
+/// Whether a number of a run has got a revision, or was voided or corrected.
+async fn must_keep(conn: &mut Conn, run: &ArchivedRun) -> Result<bool, LedgerError> {
+    let found: Option<i64> = query_scalar(KEPT_VALUES)
+        .bind(run.counter_id)
+        .bind(run.first)
+        .bind(run.last)
+        .fetch_optional(conn)
+        .await?;
     Ok(found.is_some())
 }
 
@@ -258,19 +276,20 @@ async fn rows_of(conn: &mut Conn, run: &ArchivedRun) -> Result<Vec<ArchivedRow>,
     rows.iter().map(archived_row_of).collect()
 }
 
-/// Which of the rows stay in the journal: numbers that have revisions.
+/// Which of the rows stay in the journal: those of numbers that have revisions, are void or were
+/// corrected.
 async fn must_stay(store: &Store, rows: &[ArchivedRow]) -> Result<Vec<bool>, LedgerError> {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
-    let revised: Vec<i64> = query_scalar(
-        "select distinct value from revision where counter_id = $1 and value >= $2
-         and value <= $3",
-    )
-    .bind(first.counter_id)
-    .bind(first.first_value)
-    .bind(last.first_value)
-    .fetch_all(&store.reader)
-    .await?;
-    Ok(rows.iter().map(|row| revised.contains(&row.first_value)).collect())
+    let kept: BTreeSet<i64> = query_scalar(KEPT_VALUES)
+        .bind(first.counter_id)
+        .bind(first.first_value)
+        .bind(last.last_value)
+        .fetch_all(&store.reader)
+        .await?
+        .into_iter()
+        .collect();
+    let is_kept = |row: &ArchivedRow| kept.range(row.first_value..=row.last_value).next().is_some();
+    Ok(rows.iter().map(is_kept).collect())
 }
 
 async fn write_segments(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::dialect::Conn;
 use crate::query::{QueryBuilder, query};
-use crate::{ArchiveFile, ArchivedName, ArchivedRun, LedgerError};
+use crate::{ArchiveFile, ArchivedName, ArchivedRun, LedgerError, number_hash};
 
 /// Values of a statement that inserts many.
 const NAMES_MAX: usize = 1_000;
@@ -72,5 +72,31 @@ pub(crate) async fn is_archived(conn: &mut Conn, name: ArchivedName) -> Result<b
     .bind(name.project_hash)
     .fetch_optional(conn)
     .await?;
+    Ok(found.is_some())
+}
+
+/// Whether a number of any counter with this text moved to a file, in whatever scope: by hash, as
+/// in [`has_text`].
+pub(crate) async fn is_text_archived(conn: &mut Conn, number: &str) -> Result<bool, LedgerError> {
+    let found = query("select 1 from archived_number where number_hash = $1 limit 1")
+        .bind(number_hash(number))
+        .fetch_optional(conn)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// Whether a number of a counter with this text moved to a file. By hash, with a chance of one in
+/// 10¹⁹ for each archived number that it is another one's.
+pub(crate) async fn has_text(
+    conn: &mut Conn,
+    number: &str,
+    counter_id: i64,
+) -> Result<bool, LedgerError> {
+    let found =
+        query("select 1 from archived_number where number_hash = $1 and counter_id = $2 limit 1")
+            .bind(number_hash(number))
+            .bind(counter_id)
+            .fetch_optional(conn)
+            .await?;
     Ok(found.is_some())
 }

@@ -215,16 +215,15 @@ impl ArchivedRow {
             payload_digest: hexadecimal(self.payload_digest.as_deref().unwrap_or_default()),
             issued_at_us: self.issued_at_us,
         };
-        let at = At {
-            partition: small(self.partition_id, "partition_id")?,
-            epoch: count(self.epoch, "epoch")?,
-        };
+        let partition = small(self.partition_id, "partition_id")?;
+        let at = At { partition, epoch: count(self.epoch, "epoch")? };
         let retry_count = small(self.retry_count, "retry_count")?;
         let (record, path) = (Arc::new(record), IssuePath::read(&self.path)?);
         Ok(Some(JournalRow {
             entry: Entry { record, taken, number, at, retry_count, path },
             series: self.series,
             template,
+            timezone: None,
             node_id: read_node(&self.node_id, &column("node_id"))?,
             journaled_at_us: self.journaled_at_us,
             is_put_aside: false,

@@ -15,8 +15,8 @@ use crate::register::gaps::{RunRow, bounded, search, window};
 use crate::register::lookup::mask_of;
 use crate::store::{Store, commit_alone};
 use crate::{
-    Acknowledgement, Audited, Event, LedgerError, Nobodys, Span, StandsFor, Totals, ValueOf,
-    Written, WrittenText, events,
+    Acknowledgement, Audited, Event, IssuePath, LedgerError, Nobodys, Span, StandsFor, Totals,
+    ValueOf, Written, WrittenText, events,
 };
 
 /// Most rows of a page.
@@ -99,7 +99,8 @@ impl Audits<'_> {
                 let newest: Vec<Option<String>> = query_scalar(
                     "select (select j.number from journal j where j.counter_id = c.counter_id
                      and j.number is not null order by j.first_value desc limit 1) from counter c
-                     where c.series_id = $1 order by c.serial desc, c.key desc limit $2",
+                     where c.series_id = $1 and c.serial <> 'as-written'
+                     order by c.serial desc, c.key desc limit $2",
                 )
                 .bind(series_id)
                 .bind(bounded(counters_max))
@@ -239,6 +240,8 @@ async fn overlaps(
              and first_value <= $3 and first_value >= coalesce((select max(first_value)
              from gap where counter_id = $1 and first_value <= $2), $2)
            union all select first_value, last_value from journal_rejected
+             where counter_id = $1 and first_value <= $3 and last_value > $2
+           union all select first_value, last_value from reservation
              where counter_id = $1 and first_value <= $3 and last_value > $2),
          neighbour as (
            select first_value, last_value, max(last_value) over (order by first_value,
@@ -267,7 +270,7 @@ async fn written(
     tx.allow_long_search().await?;
     let mut query = QueryBuilder::new(
         "select counter_id, first_value, last_value, step, allocation_id, number, scope, mask,
-         outline, rest, context, series_id, version, type_code, project
+         outline, rest, context, series_id, version, type_code, project, path
          from journal_row where (counter_id, first_value) > (",
     );
     query.push_bind(after.counter_id).push(", ").push_bind(after.value);
@@ -304,6 +307,7 @@ struct TextRow {
     version: Option<i32>,
     type_code: Option<String>,
     project: Option<String>,
+    path: String,
 }
 
 fn written_of(row: &Row) -> Result<Written, LedgerError> {
@@ -326,6 +330,7 @@ fn written_of(row: &Row) -> Result<Written, LedgerError> {
                 // This reads rows that others changed: an outline that is not the number's is no
                 // mask.
                 mask: mask_of(row, &number).unwrap_or_default(),
+                is_as_written: text.path == IssuePath::AsWritten.name(),
                 number,
             })
         }

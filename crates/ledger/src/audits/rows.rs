@@ -61,6 +61,8 @@ pub struct WrittenText {
     pub context: Option<String>,
     /// The text of the partially rendered number, as the column `mask` keeps it.
     pub mask: String,
+    /// Whether it is kept as written: its mask shows no value.
+    pub is_as_written: bool,
     /// The values of each serial; `None` where they cannot be read.
     pub taken: Option<Vec<TakenRange>>,
 }

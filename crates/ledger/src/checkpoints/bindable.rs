@@ -1,6 +1,6 @@
-//! The rows that checkpoints bind: batches, events, versions and series, and the purpose of
-//! counters. Judges only whether a proof is right. Each digest covers the whole row, as far as it
-//! never changes.
+//! The rows that checkpoints bind: batches, events, versions and series, the purpose of counters,
+//! and what became of numbers. Judges only whether a proof is right. Each digest covers the whole
+//! row, as far as it never changes.
 
 use crate::calls::CALL;
 use crate::query::{QueryBuilder, Row, query_scalar};
@@ -66,6 +66,7 @@ fn id_of(table: Bindable) -> &'static str {
         Bindable::Versions => "series_version_id",
         Bindable::Counters => "counter_id",
         Bindable::Series => "series_id",
+        Bindable::Life => "life_id",
     }
 }
 
@@ -90,6 +91,10 @@ fn select<'q>(table: Bindable) -> QueryBuilder<'q> {
              (select 1 from counter c where c.series_id = series.series_id)
              then 1 else 0 end as is_removed from series"
         }
+        Bindable::Life => {
+            "select life_id, act, at_us, counter_id, first_value, last_value, subject, other,
+             number, document_id, user_id, ip_address, reason, detail, once from life"
+        }
     })
 }
 
@@ -108,6 +113,7 @@ async fn bound_rows(
         Bindable::Versions => bound_version(row),
         Bindable::Counters => bound_counter(row),
         Bindable::Series => bound_series(row),
+        Bindable::Life => bound_act(row),
     };
     rows.iter().map(bound).collect()
 }
@@ -193,4 +199,25 @@ fn bound_series(row: &Row) -> Result<Bound, LedgerError> {
         _ => code,
     };
     Ok(plain(id, RowDigest::of("series").bytes(Some(code.as_bytes())).end()))
+}
+
+fn bound_act(row: &Row) -> Result<Bound, LedgerError> {
+    let text = |column| row.try_get::<Option<&str>>(column).map(|text| text.map(str::as_bytes));
+    let digest = RowDigest::of("life")
+        .bytes(text("act")?)
+        .integer(row.try_get("at_us")?)
+        .integer(row.try_get("counter_id")?)
+        .integer(row.try_get("first_value")?)
+        .integer(row.try_get("last_value")?)
+        .bytes(row.try_get("subject")?)
+        .bytes(row.try_get("other")?)
+        .bytes(text("number")?)
+        .bytes(text("document_id")?)
+        .bytes(text("user_id")?)
+        .bytes(text("ip_address")?)
+        .bytes(text("reason")?)
+        .bytes(text("detail")?)
+        .bytes(text("once")?)
+        .end();
+    Ok(plain(row.try_get("life_id")?, digest))
 }

@@ -34,6 +34,8 @@ pub enum Bindable {
     Counters,
     /// Series: their codes.
     Series,
+    /// What became of numbers.
+    Life,
 }
 
 /// The standing of a row that a checkpoint binds.

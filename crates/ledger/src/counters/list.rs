@@ -11,7 +11,7 @@ use crate::query::QueryBuilder;
 use crate::register::gaps::bounded;
 use crate::{
     COUNTERS_LOOKED_MAX, CounterFilter, CounterRow, Counters, Holding, KeyCondition, KeyPart,
-    LedgerError, ListedCounter,
+    LedgerError, ListedCounter, ValueRuns,
 };
 
 /// A key with each part between two separators.
@@ -42,11 +42,12 @@ impl Counters<'_> {
 const HOLDING_MAX: usize = 64;
 
 impl Counters<'_> {
-    /// The counters of a serial, with such parts in their keys, of which a range holds a value: in
-    /// the journal, in the archive, or of a record that is put aside. For a person who has a text
-    /// that does not show its counter. A number of its own is found by its text.
+    /// The counters of a serial, with such parts in their keys, of which a run holds a value. For a
+    /// person who has a text that does not show its counter. A number of its own is found by its
+    /// text.
     pub async fn holding(
         self,
+        runs: ValueRuns,
         (series_id, serial): (i64, &str),
         parts: &[(String, String)],
         value: u64,
@@ -61,12 +62,13 @@ impl Counters<'_> {
                 push_holds(query, text(&part), " <> ");
             }
         };
-        self.holding_where(of_serial, value).await
+        self.holding_where(runs, of_serial, value).await
     }
 
     /// The same of counters by their names: series, serial, key.
     pub async fn named_holding(
         self,
+        runs: ValueRuns,
         names: &[(i64, &str, &str)],
         value: u64,
     ) -> Result<Holding, LedgerError> {
@@ -80,13 +82,14 @@ impl Counters<'_> {
         };
         match names {
             [] => Ok(Holding { counters: Vec::new(), is_whole: true }),
-            _ => self.holding_where(named, value).await,
+            _ => self.holding_where(runs, named, value).await,
         }
     }
 
-    /// Counters that a condition picks out, and of which a range holds a value.
+    /// Counters that a condition picks out, and of which a run holds a value.
     async fn holding_where(
         self,
+        runs: ValueRuns,
         picked: impl Fn(&mut QueryBuilder<'_>),
         value: u64,
     ) -> Result<Holding, LedgerError> {
@@ -103,25 +106,16 @@ impl Counters<'_> {
         };
         let mut count = QueryBuilder::new("select count(*) from ");
         looked_at(&mut count);
-        let mut query = QueryBuilder::new(
-            "select h.counter_id from (select c.counter_id from (select k.counter_id,
-             (select max(i.first_value) from journal i where i.counter_id = k.counter_id
-             and i.first_value <= ",
-        );
-        query.push_bind(value).push(") as first_value from ");
-        looked_at(&mut query);
-        // A row without a number represents rows that are in the archive.
-        query.push(
-            ") c join journal_row j on j.counter_id = c.counter_id
-             and j.first_value = c.first_value
-             where (j.last_value > j.first_value or j.number is null) and j.last_value >= ",
-        );
-        query.push_bind(value);
-        query.push(" union select r.counter_id from journal_rejected r join ");
-        looked_at(&mut query);
-        query.push(" on k.counter_id = r.counter_id where r.last_value > r.first_value");
-        query.push(" and r.first_value <= ").push_bind(value);
-        query.push(" and r.last_value >= ").push_bind(value);
+        let mut query = QueryBuilder::new("select h.counter_id from (");
+        match runs {
+            ValueRuns::Issued => push_issued(&mut query, &looked_at, value),
+            ValueRuns::Gaps => {
+                query.push("select distinct g.counter_id from gap g join ");
+                looked_at(&mut query);
+                query.push(" on k.counter_id = g.counter_id where g.first_value <= ");
+                query.push_bind(value).push(" and g.last_value >= ").push_bind(value);
+            }
+        }
         query.push(") h order by h.counter_id limit ");
         query.push_bind(signed(HOLDING_MAX as u64 + 1, "counters")?);
         self.search(async move |store| {
@@ -137,6 +131,32 @@ impl Counters<'_> {
         })
         .await
     }
+}
+
+/// Adds counters among these of which a range has a value.
+fn push_issued(
+    query: &mut QueryBuilder<'_>,
+    looked_at: &impl Fn(&mut QueryBuilder<'_>),
+    value: i64,
+) {
+    query.push(
+        "select c.counter_id from (select k.counter_id,
+         (select max(i.first_value) from journal i where i.counter_id = k.counter_id
+         and i.first_value <= ",
+    );
+    query.push_bind(value).push(") as first_value from ");
+    looked_at(query);
+    // A row without a number represents rows that are in the archive.
+    query.push(
+        ") c join journal_row j on j.counter_id = c.counter_id and j.first_value = c.first_value
+         where (j.last_value > j.first_value or j.number is null) and j.last_value >= ",
+    );
+    query.push_bind(value);
+    query.push(" union select r.counter_id from journal_rejected r join ");
+    looked_at(query);
+    query.push(" on k.counter_id = r.counter_id where r.last_value > r.first_value");
+    query.push(" and r.first_value <= ").push_bind(value);
+    query.push(" and r.last_value >= ").push_bind(value);
 }
 
 /// A page of counters; see [`crate::Counters::list`].
@@ -181,8 +201,8 @@ struct ListedRow {
 fn select<'q>() -> QueryBuilder<'q> {
     let mut query = QueryBuilder::new(
         "select c.counter_id, c.series_id, c.serial, c.key, c.partition_id, c.epoch, c.origin,
-         c.start_value, c.taken, c.ceiling, c.step, c.journaled, c.seeded_by,
-         (select j.issued_at_us from journal j where j.counter_id = c.counter_id
+         c.start_value, c.taken, c.ceiling, c.step, c.journaled, c.returned, c.reissued,
+         c.seeded_by, (select j.issued_at_us from journal j where j.counter_id = c.counter_id
          order by j.first_value desc limit 1) as last_used_at_us from (",
     );
     query.push(table::COLUMNS).push("where counter_id <> 0");

@@ -19,7 +19,8 @@ const PAGE_MAX: u32 = 10_000;
 
 /// The beginning of every query for whole rows.
 pub(crate) const COLUMNS: &str = "select counter_id, series_id, serial, key, partition_id,
-     epoch, origin, start_value, taken, ceiling, step, journaled, seeded_by from counter ";
+     epoch, origin, start_value, taken, ceiling, step, journaled, returned, reissued, seeded_by
+     from counter ";
 
 /// A counter's row, and the node that resolved it in its epoch.
 pub(crate) struct Resolved {

@@ -6,29 +6,29 @@
 //! counter, only numbers can come that an earlier import has left out: they are below all that is
 //! issued here, and their rows shrink its gap like any late row.
 
+mod chunks;
 mod documents;
 mod homes;
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::calls::CALL;
-use crate::columns::{self, bytes, hash64, signed, small};
+use crate::columns::{self, bytes, signed, small};
 use crate::counters::table::by_name;
 use crate::dialect::Conn;
 use crate::number_hash;
-use crate::protocol::entries::{self, Verdict};
 use crate::protocol::named_counters::name;
-use crate::protocol::{chronology, lift, put_aside};
+use crate::protocol::{chronology, lift};
 use crate::query::{QueryBuilder, query_as};
 use crate::register::gaps::{self, Loss};
-use crate::seal::Writing;
-use crate::series::saving;
+use crate::series::{saving, texts};
 use crate::store::{Store, commit_alone};
 use crate::{
     At, Entry, GapReason, Imported, ImportedCounter, ImportedEntries, ImportedVersion, Imports,
     IssuePath, LedgerError, archive,
 };
 use documents::BroughtDocuments;
+use numbering::Range;
 use numerator_runtime::node::NodeId;
 use sqlx_macros::FromRow;
 
@@ -106,9 +106,7 @@ async fn import(
         // As in saving series: this lock before those of their rows.
         saving::lock_all(&mut *tx).await?;
     }
-    // Two imports that fill one gap would each put back what the other took out.
-    let one_at_a_time = i64::from_be_bytes(hash64("numerator import").to_be_bytes());
-    tx.lock_names(&[one_at_a_time]).await?;
+    tx.lock_names(&[super::one_at_a_time()]).await?;
     // Before any of their rows, and by name, in the common order of counter locks. Those that are
     // raised have their rows where others take. Those that are made could come last, but then a
     // caller that needs one would make it and take from it: the import would be for nothing, and
@@ -117,7 +115,9 @@ async fn import(
     let mut order: Vec<&ImportedCounter> = counters.iter().collect();
     order.sort_unstable();
     let mut plan = ImportPlan::of(&mut *tx, &order, now_us).await?;
-    homes::bring_versions(&mut *tx, earlier, now_us).await?;
+    homes::bring_versions(store, &mut *tx, earlier, now_us).await?;
+    // None is added before the commit: none is registered beside an import.
+    let kept = texts::all(&mut *tx).await?;
     let (made, there): (Vec<_>, Vec<_>) =
         order.into_iter().partition(|counter| plan.target(counter).open.is_none());
     for rows in made.chunks(ROWS_PER_STATEMENT) {
@@ -127,8 +127,10 @@ async fn import(
     for chunk in chunks {
         let mut chunk = chunk.map_err(LedgerError::Refused)?;
         plan.place(&mut chunk)?;
-        write(&mut *tx, &store.writing(node, now_us), &chunk).await?;
-        numbers += chunk.len() as u64;
+        chunks::must_not_be_kept(&chunk, &kept)?;
+        chunks::write(&mut *tx, &store.writing(node, now_us), &chunk).await?;
+        let values = chunk.iter().filter_map(|entry| entry.taken.first());
+        numbers += values.map(|taken| taken.range.count()).sum::<u64>();
     }
     for counter in &there {
         must_be_filled(&mut *tx, counter, plan.target(counter)).await?;
@@ -140,8 +142,8 @@ async fn import(
             if signed(counter.highest, "highest")? <= target.base {
                 continue;
             }
-            let highest = signed(counter.highest, "highest")?;
-            lift::lift(&mut *tx, target.counter_id, highest, columns::step(counter.step)?).await?;
+            let to = (signed(counter.highest, "highest")?, columns::step(counter.step)?);
+            lift::lift(&mut *tx, target.counter_id, to, now_us).await?;
             lifted += 1;
         }
         note_gaps(&mut *tx, counter, target, now_us).await?;
@@ -232,8 +234,15 @@ impl ImportPlan {
                     return Err(LedgerError::Refused(format!("{} {why}", entry.number)));
                 };
                 let taken = &mut entry.taken[place];
-                let is_above = signed(taken.range.first, "first")? > target.base;
-                *(if is_above { &mut target.above } else { &mut target.below }) += 1;
+                let Range { first, last, step } = taken.range;
+                let base = columns::unsigned(target.base.max(0), "base")?;
+                // A range may begin at or below that value and end above it.
+                let below = match base.checked_sub(first) {
+                    Some(distance) => (distance.min(last - first)) / step + 1,
+                    None => 0,
+                };
+                target.below += below;
+                target.above += taken.range.count() - below;
                 taken.counter_id = target.counter_id;
             }
             entry.at = At { partition: self.homes[&entry.record.series_id], epoch: 0 };
@@ -291,29 +300,6 @@ async fn must_be_filled(
     let ImportedCounter { key, .. } = counter;
     let why = "up to there an import adds nothing but what an earlier one left out";
     Err(LedgerError::Refused(format!("counter {key} stands at {}: {why}", target.base)))
-}
-
-/// Writes the journal's rows of a chunk.
-///
-/// # Errors
-/// `Refused` where a number or a value is in the journal already.
-async fn write(conn: &mut Conn, writing: &Writing, chunk: &[Entry]) -> Result<(), LedgerError> {
-    if chunk.is_empty() {
-        return Ok(());
-    }
-    let chunk: Vec<&Entry> = chunk.iter().collect();
-    let new_rows = entries::new_rows(&chunk)?;
-    let mut verdicts = vec![Verdict::Written; chunk.len()];
-    put_aside::judge(conn, &new_rows, &mut verdicts).await?;
-    let judged = entries::write(conn, writing, new_rows, verdicts).await?;
-    let refused = judged.verdicts.iter().position(|verdict| *verdict != Verdict::Written);
-    match refused {
-        None => Ok(()),
-        Some(index) => {
-            let why = "the journal has it already; nothing is imported";
-            Err(LedgerError::Refused(format!("number {}: {why}", chunk[index].number)))
-        }
-    }
 }
 
 /// Makes counters that were never touched.

@@ -1,14 +1,22 @@
 //! What the database path confirmed to this process and no heartbeat shows yet. No count of its
 //! node shows that a ledger forgot one of these (F34). A later heartbeat shows the older ones, once
 //! they were found in the ledger after it (F47). A ledger of another incarnation receives all of
-//! them (F35).
+//! them (F35). What is known of reservations is in [`known`], and what was shown reserved in
+//! [`held`].
+
+mod held;
+pub(crate) mod known;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::ArchivedName;
 use crate::Entry;
+use held::Held;
+pub use held::RECORDS_KEPT;
+use known::{KnownHolders, Sighting, let_half_go};
 
 /// Counters whose confirmed value is kept, at most; more than are used between two heartbeats.
 /// Beyond, the older half is dropped.
@@ -17,6 +25,10 @@ const COUNTERS_KEPT: usize = 65_536;
 /// Numbers that are looked for after a heartbeat, at most: more than are confirmed at one time, so
 /// that the last one that the ledger wrote is among them.
 const NUMBERS_KEPT: usize = 64;
+
+/// Batches whose counters are looked for after a heartbeat, at most, of those that reserved a value
+/// or took a returned one: the journal need not have a number of theirs.
+const TURNS_KEPT: usize = 64;
 
 /// Series, serial and key of a counter: a ledger that went back gives its id to another.
 pub(crate) type NamedCounter = (i64, String, String);
@@ -50,9 +62,28 @@ pub(crate) struct ConfirmedTakes {
     /// Those of them that a confirmed heartbeat followed.
     beaten: u64,
     values: HashMap<NamedCounter, Reached>,
+    /// The highest value of each counter that was reserved here, or shown reserved. No record tells
+    /// it again, so no heartbeat lets it go (L10).
+    held: Held,
+    /// How many returned values of counters were taken again (L12).
+    reissued: HashMap<NamedCounter, (u64, u64)>,
+    /// How far counters were, by the batch that reserved or took a returned value.
+    turns: VecDeque<(u64, CounterTurn)>,
+    /// What is known of reservations (L12).
+    known: KnownHolders,
     numbers: VecDeque<(u64, ConfirmedNumber)>,
     /// Partitions of counters that a report of takes raised, until the report is complete.
     raised: BTreeSet<u32>,
+}
+
+/// Where a batch left a counter. Both values only rise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CounterTurn {
+    pub(crate) name: NamedCounter,
+    /// The highest value taken.
+    pub(crate) taken: i64,
+    /// How many returned values were taken again.
+    pub(crate) reissued: u64,
 }
 
 /// How far a counter was taken.
@@ -73,13 +104,12 @@ pub(crate) struct Unproven {
     upto: u64,
     /// Numbers that must be there.
     pub(crate) numbers: Vec<ConfirmedNumber>,
-}
-
-impl Unproven {
-    /// Whether a heartbeat waits for its proof.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.upto > 0 && !self.numbers.is_empty()
-    }
+    /// Reservations that must not wait for their callers any more.
+    pub(crate) changed: Vec<Uuid>,
+    /// Reservations that must have no row any more.
+    pub(crate) ended: Vec<Uuid>,
+    /// Counters that must be as far.
+    pub(crate) turns: Vec<CounterTurn>,
 }
 
 /// The report to a ledger of another incarnation.
@@ -91,12 +121,13 @@ pub(crate) struct Unreported {
 }
 
 impl ConfirmedTakes {
-    /// Notes a committed batch of a partition: how far it took each counter, and its last number.
+    /// Notes a committed batch of a partition: how far it took each counter, and its last number,
+    /// where it journaled one.
     pub(crate) fn note(
         &mut self,
         partition: u32,
         values: impl IntoIterator<Item = (NamedCounter, i64)>,
-        last: ConfirmedNumber,
+        last: Option<ConfirmedNumber>,
     ) {
         self.noted += 1;
         for (name, value) in values {
@@ -105,20 +136,78 @@ impl ConfirmedTakes {
             *kept = Reached { value: kept.value.max(value), ..new };
         }
         if self.values.len() > COUNTERS_KEPT {
-            self.let_half_go();
+            let_half_go(&mut self.values, |reached| reached.noted);
         }
+        let Some(last) = last else { return };
         if self.numbers.len() == NUMBERS_KEPT {
             self.numbers.pop_front();
         }
         self.numbers.push_back((self.noted, last));
     }
 
-    /// The value below which a counter cannot be, unless the ledger went back.
-    pub(crate) fn value_of(&self, name: &NamedCounter) -> Option<i64> {
-        self.values.get(name).map(|reached| reached.value)
+    /// Notes values of a partition that were reserved, or shown reserved, to callers.
+    pub(crate) fn hold(
+        &mut self,
+        partition: u32,
+        values: impl IntoIterator<Item = (NamedCounter, i64)>,
+    ) {
+        let now = Instant::now();
+        for (name, value) in values {
+            self.held.add(name, Reached { value, partition, noted: self.noted }, now);
+        }
+        self.held.let_old_go(now);
     }
 
-    /// Batches noted so far; read before a heartbeat is sent.
+    /// When the newest of the values was shown reserved that are not kept any more.
+    pub(crate) fn forgot_held(&self) -> Option<Instant> {
+        self.held.forgot()
+    }
+
+    /// Notes where the batch noted last left a counter, of one that reserved a value or took a
+    /// returned one.
+    pub(crate) fn note_turn(&mut self, turn: CounterTurn) {
+        if turn.reissued > 0 {
+            let kept = self.reissued.entry(turn.name.clone()).or_default();
+            *kept = (kept.0.max(turn.reissued), self.noted);
+        }
+        if self.reissued.len() > COUNTERS_KEPT {
+            self.reissued.clear();
+        }
+        if self.turns.len() == TURNS_KEPT {
+            self.turns.pop_front();
+        }
+        self.turns.push_back((self.noted, turn));
+    }
+
+    /// Notes what was seen of reservations, or done to them and committed. Returns the first that
+    /// contradicts what was noted before: one of the two answers is of a ledger that went back.
+    pub(crate) fn note_seen(&mut self, all: &[Sighting]) -> Result<(), Uuid> {
+        self.noted += u64::from(!all.is_empty());
+        let strange = all.iter().find(|seen| !self.known.note(seen, self.noted));
+        strange.map_or(Ok(()), |seen| Err(seen.id()))
+    }
+
+    /// Whether a row of a reservation shows less than what is known of it, of its value or of its
+    /// document, by as many of the notes as there were before it was read; by all of them where the
+    /// row is locked.
+    pub(crate) fn is_missed_by(&self, row: &Sighting, upto: u64) -> bool {
+        self.known.is_missed_by(row, upto)
+    }
+
+    /// The value below which a counter cannot be, unless the ledger went back.
+    pub(crate) fn value_of(&self, name: &NamedCounter) -> Option<i64> {
+        let kept = [self.values.get(name), self.held.get(name)];
+        kept.into_iter().flatten().map(|reached| reached.value).max()
+    }
+
+    /// How many returned values of a counter must have been taken again, unless the ledger went
+    /// back.
+    pub(crate) fn reissued_of(&self, name: &NamedCounter) -> u64 {
+        self.reissued.get(name).map_or(0, |(reissued, _)| *reissued)
+    }
+
+    /// How many notes there are: read before a heartbeat is sent, and before a row is read that is
+    /// compared with them.
     pub(crate) fn noted(&self) -> u64 {
         self.noted
     }
@@ -128,12 +217,35 @@ impl ConfirmedTakes {
         self.beaten = self.beaten.max(noted);
     }
 
+    /// The numbers among [`ConfirmedTakes::unproven`].
+    pub(crate) fn numbers(&self) -> Vec<ConfirmedNumber> {
+        self.numbers.iter().map(|(_, number)| *number).collect()
+    }
+
+    /// Whether a heartbeat waits for its proof. Copies nothing.
+    pub(crate) fn is_proof_awaited(&self) -> bool {
+        let is_any = !self.numbers.is_empty() || !self.turns.is_empty() || self.known.has_changed();
+        is_any && self.provable_upto() > 0
+    }
+
+    /// How many of the notes a heartbeat has followed, where any of them is not proven.
+    fn provable_upto(&self) -> u64 {
+        let is_kept = self.numbers.iter().any(|(noted, _)| *noted <= self.beaten)
+            || self.values.values().any(|reached| reached.noted <= self.beaten)
+            || self.turns.iter().any(|(noted, _)| *noted <= self.beaten)
+            || self.known.has_any(self.beaten);
+        if is_kept { self.beaten } else { 0 }
+    }
+
     /// What was not seen in the ledger since a heartbeat followed it, and what came after.
     pub(crate) fn unproven(&self) -> Unproven {
-        let is_kept = self.numbers.iter().any(|(noted, _)| *noted <= self.beaten)
-            || self.values.values().any(|reached| reached.noted <= self.beaten);
-        let numbers = self.numbers.iter().map(|(_, number)| *number).collect();
-        Unproven { upto: if is_kept { self.beaten } else { 0 }, numbers }
+        Unproven {
+            upto: self.provable_upto(),
+            numbers: self.numbers(),
+            changed: self.known.changed(),
+            ended: self.known.ended(),
+            turns: self.turns.iter().map(|(_, turn)| turn.clone()).collect(),
+        }
     }
 
     /// Drops what a heartbeat followed and then was found in the ledger.
@@ -143,8 +255,14 @@ impl ConfirmedTakes {
 
     /// Everything that the next incarnation does not know from this process yet.
     pub(crate) fn unreported(&self) -> Unreported {
-        let mut reached: Vec<_> =
-            self.values.iter().map(|(name, reached)| (name.clone(), *reached)).collect();
+        let mut highest = self.values.clone();
+        for (name, held) in self.held.all() {
+            let kept = highest.entry(name.clone()).or_insert(*held);
+            if kept.value < held.value {
+                *kept = *held;
+            }
+        }
+        let mut reached: Vec<_> = highest.into_iter().collect();
         reached.sort_by(|(one, _), (other, _)| one.cmp(other));
         Unreported { upto: self.noted, reached }
     }
@@ -155,101 +273,23 @@ impl ConfirmedTakes {
         self.raised.extend(partitions);
     }
 
-    /// Drops what was reported. Returns the partitions whose counters were raised for that.
+    /// Drops what was reported, and all that is known of reservations. Returns the partitions whose
+    /// counters were raised for that.
     pub(crate) fn forget_reported(&mut self, told: &Unreported) -> BTreeSet<u32> {
         self.let_go_upto(told.upto);
+        // Nothing of it holds in another incarnation, whenever it was noted.
+        self.known = KnownHolders::default();
         std::mem::take(&mut self.raised)
     }
 
     fn let_go_upto(&mut self, upto: u64) {
         self.values.retain(|_, reached| reached.noted > upto);
         self.numbers.retain(|(noted, _)| *noted > upto);
-    }
-
-    fn let_half_go(&mut self) {
-        let mut noted: Vec<u64> = self.values.values().map(|reached| reached.noted).collect();
-        let half = noted.len() / 2;
-        let upto = *noted.select_nth_unstable(half).1;
-        self.values.retain(|_, reached| reached.noted > upto);
+        self.reissued.retain(|_, (_, noted)| *noted > upto);
+        self.turns.retain(|(noted, _)| *noted > upto);
+        self.known.let_go(upto);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name(key: usize) -> NamedCounter {
-        (1, "SEQ".into(), key.to_string())
-    }
-
-    fn number(allocation: usize) -> ConfirmedNumber {
-        let allocation = Uuid::from_u128(allocation as u128);
-        ConfirmedNumber { allocation, archived_as: ArchivedName::of("n", (None, None), (1, 1)) }
-    }
-
-    #[test]
-    fn what_is_proven_lets_go_only_what_a_heartbeat_followed() {
-        let mut takes = ConfirmedTakes::default();
-        takes.note(0, [(name(1), 5), (name(2), 7)], number(1));
-        assert!(!takes.unproven().is_awaited(), "no heartbeat has followed");
-        let noted = takes.noted();
-        takes.note(0, [(name(1), 6)], number(2));
-        takes.beat_after(noted);
-        let unproven = takes.unproven();
-        assert!(unproven.is_awaited());
-        assert_eq!(unproven.numbers, [number(1), number(2)]);
-        takes.let_go(&unproven);
-        assert_eq!((takes.value_of(&name(1)), takes.value_of(&name(2))), (Some(6), None));
-        assert_eq!(takes.unproven().numbers, [number(2)]);
-        assert!(!takes.unproven().is_awaited(), "that is proven");
-    }
-
-    #[test]
-    fn what_the_next_incarnation_was_told_is_let_go_and_nothing_that_came_after() {
-        let mut takes = ConfirmedTakes::default();
-        takes.note(3, [(name(2), 7), (name(1), 5)], number(1));
-        let unreported = takes.unreported();
-        let told: Vec<_> = unreported
-            .reached
-            .iter()
-            .map(|(name, to)| (name.clone(), to.value, to.partition))
-            .collect();
-        assert_eq!(told, [(name(1), 5, 3), (name(2), 7, 3)]);
-        takes.note(3, [(name(1), 6)], number(2));
-        takes.forget_reported(&unreported);
-        assert_eq!((takes.value_of(&name(1)), takes.value_of(&name(2))), (Some(6), None));
-    }
-
-    #[test]
-    fn what_a_try_raised_whose_end_is_unknown_is_said_by_the_next() {
-        let mut takes = ConfirmedTakes::default();
-        takes.note(3, [(name(1), 5)], number(1));
-        takes.note_raised([3].into());
-        // The next one finds that counter raised, and raises another one.
-        let unreported = takes.unreported();
-        takes.note_raised([2].into());
-        assert_eq!(takes.forget_reported(&unreported), [2, 3].into());
-        assert!(takes.forget_reported(&unreported).is_empty(), "it is said once");
-    }
-
-    #[test]
-    fn a_batch_that_is_confirmed_late_lowers_nothing() {
-        let mut takes = ConfirmedTakes::default();
-        takes.note(0, [(name(1), 6)], number(1));
-        takes.note(0, [(name(1), 5)], number(2));
-        assert_eq!(takes.value_of(&name(1)), Some(6));
-    }
-
-    #[test]
-    fn beyond_their_bounds_the_newest_are_kept() {
-        let mut takes = ConfirmedTakes::default();
-        for key in 0..=COUNTERS_KEPT {
-            takes.note(0, [(name(key), 1)], number(key));
-        }
-        assert!(takes.values.len() <= COUNTERS_KEPT / 2 + 1, "{}", takes.values.len());
-        assert_eq!(takes.value_of(&name(COUNTERS_KEPT)), Some(1));
-        let numbers = takes.unproven().numbers;
-        assert_eq!(numbers.len(), NUMBERS_KEPT);
-        assert_eq!(numbers.last(), Some(&number(COUNTERS_KEPT)));
-    }
-}
+mod tests;

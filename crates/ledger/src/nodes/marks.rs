@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use numerator_runtime::node::NodeId;
+use uuid::Uuid;
 
 use crate::LedgerError;
 use crate::archive::names;
@@ -24,9 +25,9 @@ pub(crate) async fn must_be_remembered(
     if store.last_seen.of(node).is_none() {
         return Ok(());
     }
-    let unproven = store.last_seen.takes().unproven();
+    let numbers = store.last_seen.takes().numbers();
     must_show_marks(store, conn, node).await?;
-    must_be_journaled(conn, &unproven.numbers).await
+    must_be_journaled(conn, &numbers).await
 }
 
 /// Refuses a node whose row lacks what was confirmed to it; a swept row excuses it (F37).
@@ -74,9 +75,9 @@ pub(crate) async fn is_swept(conn: &mut Conn, node: NodeId) -> Result<bool, Ledg
     Ok(found.fetch_optional(conn).await?.is_some())
 }
 
-/// Refuses where a number is missing that the database path took and committed for this process
-/// (F34). It looks for the allocation: a counter may have been taken past its value again. Of a
-/// process that slept for long, some may have moved to an archive.
+/// Refuses where a number is missing that the database path took, or that was registered by hand,
+/// and committed for this process (F34). It looks for the allocation: a counter may have been taken
+/// past its value again. Of a process that slept for long, some may have moved to an archive.
 pub(crate) async fn must_be_journaled(
     conn: &mut Conn,
     numbers: &[ConfirmedNumber],
@@ -93,6 +94,7 @@ pub(crate) async fn must_be_journaled(
     let present: HashSet<Vec<u8>> = present.into_iter().collect();
     for number in numbers {
         if !present.contains(number.allocation.as_bytes().as_slice())
+            && !is_registered(conn, number.allocation).await?
             && !names::is_archived(conn, number.archived_as).await?
         {
             let why = "it has forgotten numbers that it confirmed";
@@ -100,4 +102,18 @@ pub(crate) async fn must_be_journaled(
         }
     }
     Ok(())
+}
+
+/// Whether the journal has a number of an allocation that was given by hand. No index of the
+/// journal leads there: the row of its registration does.
+async fn is_registered(conn: &mut Conn, allocation: Uuid) -> Result<bool, LedgerError> {
+    let found = query(
+        "select 1 from life l join journal j on j.counter_id = l.counter_id
+         and j.first_value = l.first_value and j.allocation_id = l.subject
+         where l.subject = $1 and l.act = 'registered' limit 1",
+    )
+    .bind(allocation.as_bytes().as_slice())
+    .fetch_optional(conn)
+    .await?;
+    Ok(found.is_some())
 }

@@ -11,11 +11,13 @@ use sqlx_macros::FromRow;
 use crate::calls::{CALL, noun};
 use crate::columns::{bytes, from_json, read_node, to_json, unsigned_small};
 use crate::connections::Share;
+use crate::dialect::Conn;
 use crate::incarnation::Incarnation;
 use crate::last_seen::Marks;
 use crate::nodes::marks::{is_swept, marks, must_show_marks};
 use crate::protocol::lineage;
 use crate::query::{query, query_as, query_scalar};
+use crate::schema;
 use crate::store::{Store, commit};
 use crate::{CallFailure, Confirmed, LedgerError, NewNode, Node, NodeReport, OneIncarnation};
 
@@ -45,13 +47,14 @@ impl Nodes<'_> {
             let mut tx = store.begin_in(within).await?;
             // An identity is never drawn twice: a row that is there is this call's own, repeated.
             query(
-                "insert into node (node_id, label, version, started_at_us)
-                 values ($1, $2, $3, $4) on conflict do nothing",
+                "insert into node (node_id, label, version, started_at_us, schema)
+                 values ($1, $2, $3, $4, $5) on conflict do nothing",
             )
             .bind(bytes(&node.node_id))
             .bind(&node.label)
             .bind(&node.version)
             .bind(node.started_at_us)
+            .bind(schema::NEWEST)
             .execute(&mut *tx)
             .await?;
             commit(tx).await?;
@@ -263,6 +266,18 @@ struct NodeRow {
     sight: Option<String>,
     report: Option<String>,
     clock_ahead_us: Option<i64>,
+}
+
+/// Whether a process lives that does not know a migration.
+pub(crate) async fn is_any_older(conn: &mut Conn, migration: i32) -> Result<bool, LedgerError> {
+    let older: i64 = query_scalar(
+        "select count(*) from node where left_at_us is null and adopted_at_us is null
+         and schema < $1",
+    )
+    .bind(migration)
+    .fetch_one(conn)
+    .await?;
+    Ok(older > 0)
 }
 
 /// The heartbeat counter of each node that has not left and is not fully adopted.

@@ -12,7 +12,7 @@ use crate::query::QueryBuilder;
 use crate::store::commit;
 use crate::{
     Bindable, ChainQuery, CounterFilter, Deployment, EventFilter, GapFilter, JournalFilter, Ledger,
-    LedgerError, LedgerSettings, Migrate, Sort, ValueOf, open,
+    LedgerError, LedgerSettings, Migrate, SearchPace, Sort, ValueOf, ValueRuns, open,
 };
 
 /// When the last row was issued.
@@ -118,6 +118,7 @@ async fn no_list_reads_the_whole_journal(ledger: &Ledger) {
     let of = &Explained::of(ledger.engine());
     for (name, filter) in filters() {
         must_be_led(of, name, ledger.register().find(&filter)).await;
+        must_be_led(of, name, ledger.register().find_revised(&filter, SearchPace::Request)).await;
     }
     let register = ledger.register();
     must_be_led(of, "numbers of a document", register.numbers_of("D-77", None, 50)).await;
@@ -126,6 +127,10 @@ async fn no_list_reads_the_whole_journal(ledger: &Ledger) {
     must_be_led(of, "gaps", register.gaps(&GapFilter::default())).await;
     let of_series = GapFilter { series_id: Some(7), ..GapFilter::default() };
     must_be_led(of, "gaps of a series", register.gaps(&of_series)).await;
+    let (number, pace) = (ValueOf { counter_id: 7, value: 77 }, SearchPace::Request);
+    must_be_led(of, "gaps beside numbers", register.gaps_beside(&[number], 50, pace)).await;
+    let all = find(|_| {});
+    must_be_led(of, "gaps alone", register.gaps_without_numbers(&all, None, pace)).await;
     must_be_led(of, "collisions", register.collisions(50)).await;
     let audits = ledger.audits();
     must_be_led(of, "holes", audits.holes(7, 0, VALUES, 50)).await;
@@ -138,7 +143,9 @@ async fn no_list_reads_the_whole_journal(ledger: &Ledger) {
     must_be_led(of, "counters", counters.list(&CounterFilter::default())).await;
     let of_series = CounterFilter { series_id: Some(7), ..CounterFilter::default() };
     must_be_led(of, "counters of a series", counters.list(&of_series)).await;
-    must_be_led(of, "counters of a value", counters.holding((7, "seq"), &[], 77)).await;
+    for runs in [ValueRuns::Issued, ValueRuns::Gaps] {
+        must_be_led(of, "counters of a value", counters.holding(runs, (7, "seq"), &[], 77)).await;
+    }
     must_be_led(of, "all counters", counters.page(0, 50)).await;
     must_be_led(of, "events", ledger.events().find(&EventFilter::default())).await;
     must_be_led(of, "newest events", ledger.events().list(50)).await;

@@ -10,6 +10,7 @@ use super::new_rows::Lines;
 use super::{definitions, slices};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file, is_any_aside,
+    is_any_reserved,
 };
 use crate::columns::unsigned;
 use crate::dialect::Bulk;
@@ -175,7 +176,9 @@ impl Bulk for PgConnection {
              returning h.counter_id, h.partition_id, h.epoch, h.start_value, h.taken, h.ceiling,
                h.step, ",
             is_any_aside!(),
-            " as any_aside",
+            " as any_aside, ",
+            is_any_reserved!(),
+            " as any_reserved",
         ))
         .bind(column(|mark| mark.counter_id))
         .bind(column(|mark| mark.last))
@@ -246,5 +249,9 @@ impl Bulk for PgConnection {
 
     fn own_ids(&self) -> &'static str {
         "overriding system value "
+    }
+
+    fn clock(&self) -> Option<&'static str> {
+        Some("cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)")
     }
 }

@@ -46,6 +46,26 @@ impl Locks for PgConnection {
         Ok(())
     }
 
+    async fn lock_own_name(&mut self, name: i64) -> Result<(), LedgerError> {
+        sqlx::query(
+            "select pg_advisory_xact_lock(hashtextextended(current_schema(), $1))
+             from (select set_config('lock_timeout',
+             current_setting('numerator.lock_timeout'), true)) as patience",
+        )
+        .bind(name)
+        .execute(self)
+        .await?;
+        Ok(())
+    }
+
+    async fn try_share_own_name(&mut self, name: i64) -> Result<bool, LedgerError> {
+        // The server refuses it also where the request of another session waits.
+        let shared = sqlx::query_scalar(
+            "select pg_try_advisory_xact_lock_shared(hashtextextended(current_schema(), $1))",
+        );
+        Ok(shared.bind(name).fetch_one(self).await?)
+    }
+
     async fn lock_incarnation(&mut self) -> Result<(), LedgerError> {
         sqlx::query("lock table incarnation in share row exclusive mode").execute(self).await?;
         Ok(())
@@ -82,7 +102,12 @@ impl Locks for PgConnection {
             "select f.document_id, f.number from journal_row i join journal_row f
              on f.document_id = i.document_id and f.series_id = i.series_id
              where i.counter_id = any ($1) and i.node_id = $2 and f.node_id <> $2
-             and age(f.written_by) <= age($3::text::xid) limit 1",
+             and age(f.written_by) <= age($3::text::xid)
+             union all
+             select a.document_id, a.number from journal_row i join assignment a
+             on a.document_id = i.document_id and a.series_id = i.series_id
+             where i.counter_id = any ($1) and i.node_id = $2
+             and age(a.xmin) <= age($3::text::xid) limit 1",
         )
         .bind(counters)
         .bind(node.0.as_bytes().as_slice())

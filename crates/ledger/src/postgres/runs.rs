@@ -44,6 +44,7 @@ fn place(number: usize, value: &Value<'_>) -> String {
 fn lock(lock: RowLock) -> &'static str {
     match lock {
         RowLock::Update => " for update",
+        RowLock::Free => " for update skip locked",
         RowLock::Share => " for share",
     }
 }

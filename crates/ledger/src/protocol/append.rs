@@ -84,11 +84,7 @@ async fn attempt(
     marks::must_be_remembered(store, &mut *tx, node).await?;
     let writing = store.writing(node, store.clock.now_us());
     let appended = journal(&mut *tx, &writing, entries, (EntrySource::Issuer, write_mode)).await;
-    if matches!(appended, Err(LedgerError::WentBack(_))) {
-        // Even where no mark is missing, the next heartbeat must report the loss.
-        store.last_seen.forget(node);
-    }
-    let appended = appended?;
+    let appended = store.last_seen.or_forget(node, appended)?;
     // Last, so that the node's heartbeat does not wait for the rows.
     let counted = marks::count_batch(&mut *tx, node).await?;
     commit(tx).await?;

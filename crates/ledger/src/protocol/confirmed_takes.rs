@@ -1,30 +1,40 @@
 //! Whether the ledger still has what the database path confirmed to this process and no heartbeat
 //! shows yet (F34, F47), and how it is reported to a later incarnation (F35).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use numerator_runtime::node::NodeId;
+use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::columns::signed;
 use crate::connections::Share;
 use crate::counters::table::lock_or_create_at_home;
-use crate::last_seen::takes::Unreported;
+use crate::dialect::Conn;
+use crate::last_seen::takes::{CounterTurn, NamedCounter, Unreported};
 use crate::nodes::marks::must_be_journaled;
 use crate::protocol::named_counters;
-use crate::query::query;
+use crate::query::{QueryBuilder, query, query_as};
 use crate::register::gaps::{self, Loss};
 use crate::store::{Store, commit};
 use crate::{Counter, CounterSpec, GapReason, Ledger, LedgerError};
 
 impl Ledger {
+    /// When the newest of the values was shown reserved that this process does not keep any more:
+    /// of a ledger that went back by more it does not know how far they were shown (L10).
+    pub fn forgot_held(&self) -> Option<Instant> {
+        self.0.store(Share::Common).last_seen.takes().forgot_held()
+    }
+
     /// Whether takes of the database path wait for [`Ledger::check_takes`].
     pub fn has_unproven_takes(&self) -> bool {
-        self.0.store(Share::Common).last_seen.takes().unproven().is_awaited()
+        self.0.store(Share::Common).last_seen.takes().is_proof_awaited()
     }
 
     /// Checks that the numbers are there that the database path confirmed before the last confirmed
-    /// heartbeat. From then on that heartbeat shows them: a loss of one of them loses it too. Reads
-    /// the journal, and waits for locks of it.
+    /// heartbeat, that reservations are as far as they were seen (L12), and that counters are as
+    /// far as they were reserved. From then on that heartbeat shows them: a loss of one of them
+    /// loses it too. Reads the journal, and waits for locks of it.
     ///
     /// # Errors
     /// `WentBack` where one is missing.
@@ -33,6 +43,8 @@ impl Ledger {
             let unproven = store.last_seen.takes().unproven();
             let mut tx = store.begin_reading().await?;
             must_be_journaled(&mut *tx, &unproven.numbers).await?;
+            must_be_changed(&mut *tx, &unproven.changed, &unproven.ended).await?;
+            must_be_as_far(&mut *tx, &unproven.turns).await?;
             tx.commit().await?;
             store.last_seen.takes().let_go(&unproven);
             Ok(())
@@ -93,18 +105,79 @@ async fn tell(store: &Store, node: NodeId, unreported: &Unreported) -> Result<()
     commit(tx).await
 }
 
+/// Refuses a ledger in which reservations wait for their callers that were confirmed or cancelled,
+/// or are live that have ended.
+async fn must_be_changed(
+    conn: &mut Conn,
+    changed: &[Uuid],
+    ended: &[Uuid],
+) -> Result<(), LedgerError> {
+    if changed.is_empty() && ended.is_empty() {
+        return Ok(());
+    }
+    let bytes = |ids: &[Uuid]| ids.iter().map(|id| id.as_bytes().to_vec()).collect::<Vec<_>>();
+    let mut query = QueryBuilder::new(
+        "select count(*) from reservation where (state = 'reserved' and reservation_id",
+    );
+    query.push_among(bytes(changed)).push(") or reservation_id").push_among(bytes(ended));
+    let less: i64 = query.build().scalar().fetch_one(conn).await?;
+    if less == 0 {
+        return Ok(());
+    }
+    let why = "reservations show less than what was done to them";
+    Err(LedgerError::WentBack(why.into()))
+}
+
+/// Refuses a ledger in which counters are not as far as batches left them that reserved a value or
+/// took a returned one: both only rise.
+async fn must_be_as_far(conn: &mut Conn, turns: &[CounterTurn]) -> Result<(), LedgerError> {
+    let mut furthest: BTreeMap<&NamedCounter, (i64, u64)> = BTreeMap::new();
+    for CounterTurn { name, taken, reissued } in turns {
+        let known = furthest.entry(name).or_insert((*taken, *reissued));
+        *known = (known.0.max(*taken), known.1.max(*reissued));
+    }
+    for ((series_id, serial, key), known) in furthest {
+        let counter: Option<(i64, i64)> = query_as(
+            "select taken, reissued from counter where series_id = $1 and serial = $2 and key = $3",
+        )
+        .bind(*series_id)
+        .bind(serial)
+        .bind(key)
+        .fetch_optional(&mut *conn)
+        .await?;
+        let is_as_far = |(taken, reissued): (i64, i64)| {
+            taken >= known.0 && u64::try_from(reissued).is_ok_and(|reissued| reissued >= known.1)
+        };
+        if !counter.is_some_and(is_as_far) {
+            let why = format!("{serial} {key} of series {series_id} was further");
+            return Err(LedgerError::WentBack(why));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses counters that are below what was confirmed: their next values have been issued.
 pub(crate) fn must_be_reached(
     store: &Store,
     locked: &[(&CounterSpec, Counter)],
 ) -> Result<(), LedgerError> {
+    locked.iter().try_for_each(|(_, counter)| must_be_as_confirmed(store, counter))
+}
+
+/// Refuses a locked counter that is below what was confirmed.
+pub(crate) fn must_be_as_confirmed(store: &Store, counter: &Counter) -> Result<(), LedgerError> {
+    let name = (counter.series_id, counter.serial.clone(), counter.key.clone());
     let takes = store.last_seen.takes();
-    for (spec, counter) in locked {
-        let confirmed = takes.value_of(&(spec.series_id, spec.serial.clone(), spec.key.clone()));
-        if let Some(confirmed) = confirmed.filter(|confirmed| *confirmed > counter.taken) {
-            let why = format!("{} was at {confirmed} and is at {}", spec.name(), counter.taken);
-            return Err(LedgerError::WentBack(why));
-        }
+    let reissued = takes.reissued_of(&name);
+    if counter.reissued < reissued {
+        let why =
+            format!("{} gave {reissued} values again, not {}", counter.name(), counter.reissued);
+        return Err(LedgerError::WentBack(why));
+    }
+    let confirmed = takes.value_of(&name);
+    if let Some(confirmed) = confirmed.filter(|confirmed| *confirmed > counter.taken) {
+        let why = format!("{} was at {confirmed} and is at {}", counter.name(), counter.taken);
+        return Err(LedgerError::WentBack(why));
     }
     Ok(())
 }

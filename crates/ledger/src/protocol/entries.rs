@@ -7,11 +7,12 @@ use crate::ArchivedName;
 use crate::archive::names;
 use crate::batch::Table;
 use crate::dialect::Conn;
-use crate::new_row::{NewRow, ValueRange};
+use crate::new_row::{Head, NewRow, ValueRange};
 use crate::query::query_scalar;
 use crate::register::gaps;
+use crate::reservations::table;
 use crate::seal::Writing;
-use crate::{Entry, LedgerError};
+use crate::{Entry, LedgerError, number_hash};
 
 /// How entries are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,16 +59,21 @@ pub(crate) fn new_rows<'a>(entries: &[&'a Entry]) -> Result<Vec<NewRow<'a>>, Led
 }
 
 /// Writes the lines of entries whose counters the transaction has locked; `verdicts` has one for
-/// each of them, and those that are to be written are judged.
+/// each of them, and those that are to be written are judged. `is_any_reserved`: whether the ledger
+/// has a reservation; what may tell it is with [`judge_reserved`].
 pub(crate) async fn write<'a>(
     conn: &mut Conn,
     writing: &Writing,
     new_rows: Vec<NewRow<'a>>,
     mut verdicts: Vec<Verdict>,
+    is_any_reserved: bool,
 ) -> Result<Judged<'a>, LedgerError> {
     judge_within(&new_rows, &mut verdicts);
     judge_neighbours(conn, &new_rows, &mut verdicts).await?;
     judge_archived(conn, &new_rows, &mut verdicts).await?;
+    if is_any_reserved {
+        judge_reserved(conn, &new_rows, &mut verdicts).await?;
+    }
     // The first serial's row carries the number: the further ones follow only where it could be
     // written.
     let heads: Vec<&NewRow<'_>> =
@@ -203,6 +209,70 @@ async fn judge_archived(
     Ok(())
 }
 
+/// Whether any reservation may have the text of one of these lines, by hashes.
+pub(crate) async fn is_any_text_reserved(
+    conn: &mut Conn,
+    new_rows: &[NewRow<'_>],
+) -> Result<bool, LedgerError> {
+    let hashes = new_rows.iter().filter_map(|new_row| new_row.head.as_ref());
+    let hashes = hashes.map(|head| number_hash(head.number)).collect();
+    Ok(!table::named(conn, hashes).await?.is_empty())
+}
+
+/// Finds entries whose text or values another allocation has reserved: its document holds them.
+///
+/// Asked only where the ledger has a reservation, so that it costs nothing elsewhere. What tells
+/// that must be read behind the locks of the counters, except for entries that their issuer hands
+/// in for the first time. For these the statement that locks their counters may tell it, although
+/// it sees the ledger as it was when it began to wait:
+///
+/// - **Values.** A value is reserved under its counter's row, by a take that moves the row there or
+///   takes the value out of the pool. The row gives it to nobody else, and Redis counts no counter
+///   of a `gapless` series. So an issuer's entry has no value that was reserved meanwhile. An entry
+///   that comes again may have one, of a ledger that went back.
+/// - **Texts.** Two counters have no text in common: series are saved only where that is proved,
+///   and one that rests on its rows instead reserves nothing (L14). Should a proof be wrong, no
+///   look at rows keeps two transactions apart that run at once, wherever it comes; this one finds
+///   what was reserved before.
+async fn judge_reserved(
+    conn: &mut Conn,
+    new_rows: &[NewRow<'_>],
+    verdicts: &mut [Verdict],
+) -> Result<(), LedgerError> {
+    let heads = standing(new_rows, verdicts).filter_map(|new_row| new_row.head.as_ref());
+    let hashes: Vec<i64> = heads.map(|head| number_hash(head.number)).collect();
+    let ranges = || standing(new_rows, verdicts).map(|new_row| new_row.value_range);
+    let counters: HashSet<i64> = ranges().map(|range| range.counter_id).collect();
+    let from = ranges().map(|range| range.first).min().unwrap_or(0);
+    let to = ranges().map(|range| range.last).max().unwrap_or(0);
+    let texts = table::named(conn, hashes).await?;
+    let values = table::of_counters(conn, counters.into_iter().collect(), (from, to)).await?;
+    if texts.is_empty() && values.is_empty() {
+        return Ok(());
+    }
+    for new_row in new_rows {
+        if verdicts[new_row.entry] != Verdict::Written {
+            continue;
+        }
+        let ValueRange { counter_id, first, last } = new_row.value_range;
+        let has_text = |head: &Head<'_>| {
+            let same = |(number, scope, _): &&(String, String, Vec<u8>)| {
+                number == head.number && scope == head.scope
+            };
+            texts.iter().find(same).map(|(.., id)| id)
+        };
+        let overlaps = |(of, from, to, _): &&(i64, i64, i64, Vec<u8>)| {
+            *of == counter_id && *from <= last && *to >= first
+        };
+        let other = new_row.head.as_ref().and_then(has_text);
+        let other = other.or_else(|| values.iter().find(overlaps).map(|(.., id)| id));
+        if let Some(other) = other.filter(|other| *other != new_row.allocation_id) {
+            verdicts[new_row.entry] = Verdict::Collided { other: Some(other.clone()) };
+        }
+    }
+    Ok(())
+}
+
 /// Counters of whose rows some reach into the values of the batch.
 async fn touched_counters(
     conn: &mut Conn,
@@ -229,7 +299,10 @@ async fn touched_counters(
 }
 
 /// The allocation that has the number, or else the value, of a line.
-async fn holder(conn: &mut Conn, new_row: &NewRow<'_>) -> Result<Option<Vec<u8>>, LedgerError> {
+pub(crate) async fn holder(
+    conn: &mut Conn,
+    new_row: &NewRow<'_>,
+) -> Result<Option<Vec<u8>>, LedgerError> {
     let Some(head) = &new_row.head else {
         return Ok(None);
     };
@@ -259,9 +332,16 @@ async fn fill_gaps(
     verdicts: &[Verdict],
 ) -> Result<(), LedgerError> {
     let touched = touched_counters(conn, Table::Gap, new_rows, verdicts).await?;
-    for new_row in standing(new_rows, verdicts) {
-        if touched.contains(&new_row.value_range.counter_id) {
-            gaps::shrink(conn, new_row.value_range).await?;
+    if touched.is_empty() {
+        return Ok(());
+    }
+    let written = standing(new_rows, verdicts).map(|new_row| new_row.value_range);
+    let probed: Vec<ValueRange> =
+        written.filter(|value_range| touched.contains(&value_range.counter_id)).collect();
+    let neighbours = conn.neighbours(Table::Gap, &probed).await?;
+    for (value_range, neighbour) in probed.into_iter().zip(neighbours) {
+        if neighbour.is_some_and(|neighbour| neighbour.last >= value_range.first) {
+            gaps::shrink(conn, value_range).await?;
         }
     }
     Ok(())

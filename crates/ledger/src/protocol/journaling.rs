@@ -8,6 +8,7 @@ use crate::new_row::{NewRow, ValueRange};
 use crate::protocol::entries::{self, Judged, Verdict, WriteMode};
 use crate::protocol::{partitions, put_aside};
 use crate::query::query;
+use crate::reservations::{lost, table};
 use crate::seal::Writing;
 use crate::{Appended, Entry, LedgerError};
 
@@ -34,6 +35,14 @@ pub(crate) async fn journal(
     let marks: Vec<Mark> = of_counters(&new_rows).map(mark).collect();
     let before = advance(conn, &marks, entry_source).await?;
     let is_any_aside = before.iter().any(|before| before.any_aside != 0);
+    let is_any_reserved = match (entry_source, write_mode) {
+        // See `judge_reserved`: nothing that was reserved during the wait matters.
+        (EntrySource::Issuer, WriteMode::Plain) => before.iter().any(|row| row.any_reserved != 0),
+        _ => table::is_any(conn).await?,
+    };
+    if is_any_reserved && entry_source == EntrySource::Teller {
+        lost::make_way(conn, &new_rows, writing.now_us).await?;
+    }
     if entry_source == EntrySource::Issuer {
         must_be_below_ceilings(conn, &new_rows, &before).await?;
     }
@@ -49,7 +58,7 @@ pub(crate) async fn journal(
     if is_any_aside {
         put_aside::judge(conn, &new_rows, &mut verdicts).await?;
     }
-    let judged = entries::write(conn, writing, new_rows, verdicts).await?;
+    let judged = entries::write(conn, writing, new_rows, verdicts, is_any_reserved).await?;
     let mut appended = Appended::default();
     for (entry, verdict) in entries.iter().zip(&judged.verdicts) {
         match verdict {

@@ -115,6 +115,28 @@ pub(crate) fn lock_names(partition: u32, keys: impl Iterator<Item = Key>) -> Vec
     names
 }
 
+/// Name of the lock of all series and reference data: who saves one holds it alone from its begin
+/// to its end, and who reserves shares it. It never changes, as the names of keys.
+pub(crate) fn series_lock() -> i64 {
+    i64::from_be_bytes(hash64("numerator series").to_be_bytes())
+}
+
+/// Locks of texts that no row keeps apart yet, over all partitions.
+const TEXT_LOCKS: u64 = 64;
+
+/// Names of the locks of texts in their scopes, in rising order: a number is reserved and a
+/// revision is written one after the other where they want one text.
+pub(crate) fn text_locks<'t>(texts: impl Iterator<Item = (&'t str, &'t str)>) -> Vec<i64> {
+    let name = |(scope, number): (&str, &str)| {
+        let lock = hash64(&format!("text {}:{scope} {number}", scope.len())) % TEXT_LOCKS;
+        i64::from_be_bytes(hash64(&format!("numerator text lock {lock}")).to_be_bytes())
+    };
+    let mut names: Vec<i64> = texts.map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +150,6 @@ mod tests {
         assert_eq!(document.lock_text(), "document 7 คำสั่ง/1");
         let names = lock_names(3, [caller, document].into_iter());
         assert_eq!(names, [-2_304_750_305_440_755_355, 8_799_486_594_268_225_306]);
+        assert_eq!(series_lock(), 2_373_150_711_042_061_335);
     }
 }

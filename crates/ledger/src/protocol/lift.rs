@@ -10,7 +10,8 @@ use crate::dialect::Conn;
 use crate::protocol::partitions;
 use crate::protocol::seed::settle_locked;
 use crate::query::query;
-use crate::{Counter, LedgerError, Owner, Partition, PartitionState};
+use crate::reservations::pool;
+use crate::{Counter, GapReason, LedgerError, Owner, Partition, PartitionState};
 
 /// A counter whose row is locked.
 pub(crate) enum Stand {
@@ -72,8 +73,26 @@ fn is_of_database(counter: &Counter, partition: &Partition) -> bool {
 
 /// Lifts a counter that [`lock`] has found at rest, so that it goes on by `step` after `highest`.
 /// All that is below is accounted for by then, or is about to be, so the count of its epoch begins
-/// anew there.
+/// anew there. Values that came back from reservations are left behind, and so are those of live
+/// ones that end later: the next number is the one after `highest`, and none below (L16).
 pub(crate) async fn lift(
+    conn: &mut Conn,
+    counter_id: i64,
+    (highest, step): (i64, i64),
+    now_us: i64,
+) -> Result<(), LedgerError> {
+    raise(conn, counter_id, highest, step).await?;
+    query("update counter set left_behind = $2 where counter_id = $1")
+        .bind(counter_id)
+        .bind(highest)
+        .execute(&mut *conn)
+        .await?;
+    pool::spend(conn, counter_id, GapReason::Skipped, now_us).await
+}
+
+/// The same, with the values below still to be issued that came back, or that live reservations
+/// give back later: for a number that was given by hand, and passes over none of them.
+pub(crate) async fn raise(
     conn: &mut Conn,
     counter_id: i64,
     highest: i64,

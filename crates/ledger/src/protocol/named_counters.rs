@@ -11,7 +11,7 @@ use crate::columns::from_json;
 use crate::counters::table::{id_of, lock_or_create_at_home};
 use crate::dialect::Conn;
 use crate::query::{QueryBuilder, query_scalar};
-use crate::{CounterSpec, Entry, LedgerError, Record};
+use crate::{AS_WRITTEN_SERIAL, CounterSpec, Entry, LedgerError, Record};
 
 /// What was issued is journaled regardless of later versions of its series.
 const ANY_VERSION: u32 = u32::MAX;
@@ -161,6 +161,10 @@ impl Definitions {
         series_id: i64,
         serial: &str,
     ) -> Result<Option<(u64, u64)>, LedgerError> {
+        if serial == AS_WRITTEN_SERIAL {
+            // No version declares it.
+            return Ok(Some((1, 1)));
+        }
         let serials = match self.0.entry(series_id) {
             hash_map::Entry::Occupied(known) => known.into_mut(),
             hash_map::Entry::Vacant(empty) => empty.insert(read_serials(conn, series_id).await?),

@@ -17,6 +17,7 @@ use crate::nodes::marks;
 use crate::protocol::partitions::lock_all;
 use crate::protocol::{incarnation, partitions};
 use crate::query::{query, query_as, query_scalar};
+use crate::reservations::lost;
 use crate::store::{Store, commit};
 use crate::{Agreement, At, Closing, Known, Ledger, LedgerError, Nodes, PartitionState, Report};
 
@@ -251,6 +252,7 @@ async fn open_exact(
     highest: u64,
     now_us: i64,
 ) -> Result<(), LedgerError> {
+    lost::spend(conn, row.partition, now_us).await?;
     let next = At { partition: row.partition, epoch: highest + 1 };
     let (id, epoch) = ownership(next)?;
     let unclosed = row.epoch.saturating_sub(1)..=highest;

@@ -18,6 +18,7 @@ use crate::protocol::named_counters::{Definitions, found_by_name};
 use crate::protocol::partitions::lock_all;
 use crate::protocol::{blame, partitions, quorum_check, seed};
 use crate::query::query;
+use crate::reservations::lost;
 use crate::store::{Store, commit};
 use crate::{
     Appended, At, Closing, Counter, Entry, Ledger, LedgerError, Lift, PartitionState, Released,
@@ -80,6 +81,7 @@ impl Ledger {
                 .bind(signed(margin, "margin")?)
                 .execute(&mut *tx)
                 .await?;
+            lost::spend(&mut *tx, to.partition, now_us).await?;
             // The epoch before may be unclosed too, where the ledger went back to a recovery.
             let unclosed = row.epoch.saturating_sub(1)..=row.epoch;
             partitions::close_held(&mut *tx, to.partition, unclosed, Closing::Ceiling, now_us)

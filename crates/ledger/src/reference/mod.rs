@@ -2,14 +2,18 @@
 
 pub(crate) mod plan;
 pub(crate) mod rows;
+pub(crate) mod tables;
 
 use numbering::{Membership, ReferenceData, ReferenceRow};
-use serde_json::json;
-use sqlx_macros::FromRow;
+use serde_json::{Value, json};
 
 use crate::calls::{CALL, SEARCH, noun};
 use crate::dialect::Conn;
-use crate::query::{query, query_as, query_scalar};
+use crate::protocol::keys;
+use crate::query::{query, query_scalar};
+use crate::series::saving::{PROOFS_MAX, overtaken};
+use crate::series::texts::{TextQuestion, Unread};
+use crate::series::{as_written, texts};
 use crate::store::{self, Saving, Store};
 use crate::{Effect, LedgerError, ReferenceChange, ReferencePlan, plan_reference};
 
@@ -64,10 +68,18 @@ impl Reference<'_> {
     pub async fn data(self) -> Result<ReferenceData, LedgerError> {
         self.call(CALL.uncounted(), async |store| {
             let mut conn = store.reader.acquire().await?;
-            read(&mut *conn).await
+            tables::read(&mut *conn).await
         })
         .await
     }
+}
+
+/// How an attempt to save ended.
+enum ChangeAttempt {
+    /// It is saved unless it is a dry run; `None`: the table is not the expected one.
+    Done(Option<ReferencePlan>),
+    /// Nothing is saved: numbers that are kept as written have to be compared first.
+    Uncompared(TextQuestion),
 }
 
 /// See [`crate::Reference::apply_upon`] and [`crate::Reference::try_apply`].
@@ -77,8 +89,26 @@ async fn save(
     expected: Option<i64>,
     saving: Saving,
 ) -> Result<Option<ReferencePlan>, LedgerError> {
+    let mut unread = None;
+    for _ in 0..=PROOFS_MAX {
+        match try_save(store, change, (expected, saving), unread.as_ref()).await? {
+            ChangeAttempt::Done(plan) => return Ok(plan),
+            ChangeAttempt::Uncompared(question) => unread = Some(question.compare().await?),
+        }
+    }
+    Err(overtaken())
+}
+
+async fn try_save(
+    store: &Store,
+    change: &ReferenceChange,
+    (expected, saving): (Option<i64>, Saving),
+    unread: Option<&Unread>,
+) -> Result<ChangeAttempt, LedgerError> {
     let mut tx = store.begin().await?;
-    // One change at a time, of reference data and of series: a code gets one owner.
+    // One change at a time, of reference data and of series: a code gets one owner. What is
+    // reserved depends on both (L14).
+    tx.lock_own_name(keys::series_lock()).await?;
     let partitions: Option<i32> = query_scalar("select partitions from deployment")
         .for_update()
         .fetch_optional(&mut *tx)
@@ -90,35 +120,15 @@ async fn save(
     if let Some(expected) = expected
         && changed_since(&mut *tx, &change.table, expected).await?
     {
-        return Ok(None);
+        return Ok(ChangeAttempt::Done(None));
     }
-    let now = read(&mut *tx).await?;
+    let stamp = texts::stamp(&mut *tx).await?;
+    let now = tables::read(&mut *tx).await?;
     let plan = plan_reference(&now, change)
         .map_err(|mistakes| LedgerError::Refused(mistakes.join("; ")))?;
-    let mut changes = Vec::new();
-    for (row, effect) in &plan.rows {
-        if *effect == Effect::Unchanged {
-            continue;
-        }
-        write_row(&mut *tx, row).await?;
-        let ReferenceRow { id, code, name, active, .. } = row;
-        changes.push(json!({
-            "id": id, "code": code, "name": name, "active": active, "effect": effect,
-        }));
-    }
-    for (membership, effect) in &plan.memberships {
-        if *effect == Effect::Unchanged {
-            continue;
-        }
-        write_membership(&mut *tx, membership).await?;
-        let Membership { id, of_table, of_id, active, .. } = membership;
-        changes.push(json!({
-            "id": id, "of_table": of_table, "of_id": of_id, "active": active,
-            "effect": effect,
-        }));
-    }
+    let changes = write_plan(&mut *tx, &plan).await?;
     if changes.is_empty() {
-        return Ok(Some(plan));
+        return Ok(ChangeAttempt::Done(Some(plan)));
     }
     query(
         "insert into reference_change (table_name, change, changed_by, reason,
@@ -132,8 +142,43 @@ async fn save(
     .bind(change.changed_at_us)
     .execute(&mut *tx)
     .await?;
+    let before = (stamp, now);
+    let asked = as_written::asked_by_change(store, &mut *tx, &change.table, before).await?;
+    if let Some(question) = asked
+        && let Some(question) = question.answer(unread).await?
+    {
+        tx.rollback().await?;
+        return Ok(ChangeAttempt::Uncompared(question));
+    }
     store::end(store, tx, saving).await?;
-    Ok(Some(plan))
+    Ok(ChangeAttempt::Done(Some(plan)))
+}
+
+/// Writes what a plan changes; the changes as they are recorded.
+async fn write_plan(conn: &mut Conn, plan: &ReferencePlan) -> Result<Vec<Value>, LedgerError> {
+    let mut changes = Vec::new();
+    for (row, effect) in &plan.rows {
+        if *effect == Effect::Unchanged {
+            continue;
+        }
+        write_row(&mut *conn, row).await?;
+        let ReferenceRow { id, code, name, active, .. } = row;
+        changes.push(json!({
+            "id": id, "code": code, "name": name, "active": active, "effect": effect,
+        }));
+    }
+    for (membership, effect) in &plan.memberships {
+        if *effect == Effect::Unchanged {
+            continue;
+        }
+        write_membership(&mut *conn, membership).await?;
+        let Membership { id, of_table, of_id, active, .. } = membership;
+        changes.push(json!({
+            "id": id, "of_table": of_table, "of_id": of_id, "active": active,
+            "effect": effect,
+        }));
+    }
+    Ok(changes)
 }
 
 /// Whether a table was changed after the stamp of reference data.
@@ -198,82 +243,4 @@ async fn write_membership(conn: &mut Conn, membership: &Membership) -> Result<()
     .execute(conn)
     .await?;
     Ok(())
-}
-
-/// Rows and all their codes in one statement: no reader sees half a renaming.
-pub(crate) async fn read(conn: &mut Conn) -> Result<ReferenceData, LedgerError> {
-    let found: Vec<CodeRow> = query_as(
-        "select r.table_name, r.reference_id, r.code, r.name, r.active, c.code as used
-         from reference_row r join reference_code c
-         on c.table_name = r.table_name and c.reference_id = r.reference_id
-         order by r.table_name, r.reference_id, c.code",
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    let mut rows: Vec<ReferenceRow> = Vec::new();
-    for (row, used) in found.into_iter().map(CodeRow::read) {
-        let is_last = |last: &&mut ReferenceRow| (&last.table, &last.id) == (&row.table, &row.id);
-        let is_present = used == row.code;
-        if rows.last_mut().filter(is_last).is_none() {
-            rows.push(row);
-        }
-        if let Some(row) = rows.last_mut().filter(|_| !is_present) {
-            row.former_codes.push(used);
-        }
-    }
-    let memberships: Vec<MembershipRow> = query_as(
-        "select table_name, reference_id, of_table_name, of_reference_id, active from membership
-         order by table_name, reference_id, of_table_name, of_reference_id",
-    )
-    .fetch_all(conn)
-    .await?;
-    let memberships = memberships.into_iter().map(Membership::from).collect::<Vec<_>>();
-    Ok(ReferenceData::new(rows, memberships))
-}
-
-/// A row, and one of the codes that it has or had.
-#[derive(FromRow)]
-struct CodeRow {
-    table_name: String,
-    reference_id: String,
-    code: String,
-    name: String,
-    active: i32,
-    used: String,
-}
-
-impl CodeRow {
-    fn read(self) -> (ReferenceRow, String) {
-        let row = ReferenceRow {
-            table: self.table_name,
-            id: self.reference_id,
-            code: self.code,
-            name: self.name,
-            active: self.active == 1,
-            former_codes: Vec::new(),
-        };
-        (row, self.used)
-    }
-}
-
-/// The columns of a membership.
-#[derive(FromRow)]
-struct MembershipRow {
-    table_name: String,
-    reference_id: String,
-    of_table_name: String,
-    of_reference_id: String,
-    active: i32,
-}
-
-impl From<MembershipRow> for Membership {
-    fn from(row: MembershipRow) -> Self {
-        Membership {
-            table: row.table_name,
-            id: row.reference_id,
-            of_table: row.of_table_name,
-            of_id: row.of_reference_id,
-            active: row.active == 1,
-        }
-    }
 }

@@ -1,7 +1,9 @@
 //! The accounts of counters, for auditors: all of one moment, so that counters, journal, gaps and
 //! records kept aside belong together. Reads in pages, and keeps none of them.
 
+mod by_hand;
 mod ends;
+mod voids;
 
 use std::collections::HashMap;
 
@@ -28,8 +30,8 @@ const ROWS_PAGE: i64 = 10_000;
 const ARCHIVED: &str = "archived";
 
 /// A page of what accounts for a counter's values, in their order: issued numbers, gaps, records
-/// that the journal did not take, collisions. Each table is read from the place on, so that a page
-/// is no longer than its limit.
+/// that the journal did not take, collisions, reservations. Each table is read from the place on,
+/// so that a page is no longer than its limit.
 const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch, at_us,
      allocation_id, said_by, said, batch_id, is_sealed from (
      select place, id, first_value, last_value, step, word, epoch, at_us, allocation_id, said_by,
@@ -68,7 +70,17 @@ const PAGE: &str = "select place, id, first_value, last_value, step, word, epoch
          cast(null as bigint) as batch_id, cast(0 as bigint) as is_sealed
        from collision where counter_id = $1 and first_value >= $2
          and (first_value > $2 or $3 < 3 or ($3 = 3 and collision_id > $4))
-       order by first_value, collision_id limit $5) as collided) as parts
+       order by first_value, collision_id limit $5) as collided
+     union all select place, id, first_value, last_value, step, word, epoch, at_us,
+     allocation_id, said_by, said, batch_id, is_sealed from (
+       select cast(4 as bigint) as place, cast(0 as bigint) as id, first_value, last_value,
+         step, state as word, cast(0 as bigint) as epoch, reserved_at_us as at_us,
+         reservation_id as allocation_id, cast(null as text) as said_by,
+         cast(null as text) as said, cast(null as bigint) as batch_id,
+         cast(0 as bigint) as is_sealed
+       from reservation where counter_id = $1 and first_value >= $2
+         and (first_value > $2 or $3 < 4)
+       order by first_value limit $5) as reserved) as parts
      order by first_value, place, id limit $5";
 
 impl Register<'_> {
@@ -249,6 +261,10 @@ async fn account_for(
     let step = i64::try_from(counter.step).unwrap_or(i64::MAX);
     let is_exceeded = walk.end(counter.taken, step);
     left.entries -= walk.entries.len();
+    let voids = voids::voids(conn, counter.counter_id, left.entries).await?;
+    left.entries -= voids.listed.len();
+    let by_hand = by_hand::listed(conn, counter.counter_id, left.entries).await?;
+    left.entries -= by_hand.len();
     let (files, further_files) = files(conn, counter.counter_id, seen.archived).await?;
     let (first, last) = (seen.first, seen.last);
     Ok(Some(CounterAccount {
@@ -262,6 +278,10 @@ async fn account_for(
         entries: walk.entries,
         further_entries: walk.further_entries,
         revised: revised(conn, counter.counter_id).await?,
+        voids,
+        further_by_hand: (walk.tally.registered + walk.tally.as_written)
+            .saturating_sub(by_hand.len() as u64),
+        by_hand,
         files,
         further_files,
         rows: seen.rows,
@@ -333,10 +353,13 @@ impl Seen {
                         What::Archived
                     }
                     "imported" => What::Imported,
+                    "registered" => What::Registered,
+                    "as-written" => What::AsWritten,
                     _ => What::Issued,
                 }
             }
             1 => What::Entry(EntryKind::Gap(GapReason::read(word)?), entry_row(row)?),
+            4 => What::Entry(EntryKind::Reserved, entry_row(row)?),
             _ => {
                 let row = entry_row(row)?;
                 self.unexplained += u64::from(row.explained.is_none());

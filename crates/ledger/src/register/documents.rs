@@ -1,6 +1,7 @@
 //! What the ledger knows of documents. Reads and writes no epoch: a document's numbers are facts.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 use numbering::{Range, TakenRange};
@@ -10,16 +11,18 @@ use crate::calls::CALL;
 use crate::columns::{read_uuid, unsigned};
 use crate::dialect::Conn;
 use crate::new_row::NewRow;
-use crate::number_hash;
 use crate::protocol::chronology::{self, Family};
+use crate::protocol::keys;
 use crate::query::{QueryBuilder, query_as, query_scalar};
 use crate::register::lookup::{journal_row_of, select_rows};
-use crate::register::{found_aside, shown};
+use crate::register::{assigned_rows, found_aside, shown};
+use crate::reservations::table;
 use crate::store::{Store, commit_alone};
 use crate::{
-    Audits, Counters, Entry, IssuePath, JournalRow, LedgerError, NewRevision, Position,
-    REVISIONS_MAX, Record, Register, Revised, Revision, RowVisibility, ValueOf,
+    Audits, Counters, Entry, IssuePath, JournalRow, LedgerError, LifeAct, NewRevision, Position,
+    REVISION_TEXTS, REVISIONS_MAX, Record, Register, Revised, Revision, RowVisibility, ValueOf,
 };
+use crate::{life, number_hash};
 
 /// Most rows of a page.
 const PAGE_MAX: u32 = 1_000;
@@ -27,15 +30,13 @@ const PAGE_MAX: u32 = 1_000;
 /// Numbers whose revisions are looked for in one statement.
 const NUMBERS_PER_SEARCH: usize = 200;
 
-/// The counter of the journal rows that keep the texts of revisions. No counter has this id.
-const TEXTS: i64 = 0;
-
 const COLUMNS: &str = "select r.counter_id, r.value, r.rev, r.allocation_id, r.number,
      r.document_id, r.user_id, r.ip_address, r.reason, r.revised_at_us from revision r ";
 
 impl Register<'_> {
-    /// The numbers of a document after a position, oldest first, at most `limit` of them (1,000). A
-    /// number just issued by the Redis path appears once it is journaled.
+    /// The numbers of a document after a position, oldest first, at most `limit` of them (1,000);
+    /// among them the ranges of which a number is assigned to it. A number just issued by the Redis
+    /// path appears once it is journaled.
     pub async fn numbers_of(
         self,
         document_id: &str,
@@ -70,6 +71,7 @@ impl Register<'_> {
             let mut rows: Vec<_> =
                 rows.iter().map(journal_row_of).collect::<Result<_, LedgerError>>()?;
             found_aside::add_of(&mut *conn, document_id, after, shown, &mut rows).await?;
+            assigned_rows::add_of(&mut *conn, document_id, after, shown, &mut rows).await?;
             rows.truncate(limit.min(PAGE_MAX) as usize);
             Ok(rows)
         })
@@ -99,6 +101,10 @@ impl Register<'_> {
                 let why = "the journal has no such number of a document";
                 return Err(LedgerError::Refused(format!("revision: {why}")));
             };
+            // A void locks this row as well: it waits for this revision, or was waited for.
+            if let Some(voided) = life::once(&mut *tx, new.of, LifeAct::Voided).await? {
+                return Ok(Revised::Voided(voided));
+            }
             let mut known = QueryBuilder::new(COLUMNS);
             known.push("where r.counter_id = ").push_bind(new.of.counter_id);
             known.push(" and r.value = ").push_bind(new.of.value);
@@ -109,6 +115,14 @@ impl Register<'_> {
             }
             if count >= REVISIONS_MAX as usize {
                 return Ok(Revised::TooMany);
+            }
+            // A reserved text is in no row of the journal; its reservation is made under this lock.
+            tx.lock_names(&keys::text_locks(iter::once((&*scope, &*new.number)))).await?;
+            let reserved = table::named(&mut *tx, vec![number_hash(&new.number)]).await?;
+            let is_same =
+                |(number, of, _): &(String, String, Vec<u8>)| (number, of) == (&new.number, &scope);
+            if reserved.iter().any(is_same) {
+                return Ok(Revised::Collided);
             }
             let Some((revision_id, revision)) = insert(&mut *tx, new, &scope).await? else {
                 return Ok(Revised::Collided);
@@ -206,7 +220,7 @@ impl Audits<'_> {
                  and s.first_value <= r.value order by s.first_value desc limit 1), false)
                  or not exists (select 1 from journal t where t.counter_id = ",
             );
-            query.push_bind(TEXTS).push(
+            query.push_bind(REVISION_TEXTS).push(
                 " and t.first_value = r.revision_id and t.number = r.number and t.scope = r.scope)
                  order by r.revision_id limit ",
             );
@@ -293,7 +307,7 @@ async fn keep_text(
     let text = Entry {
         record: Arc::new(record),
         taken: vec![TakenRange {
-            counter_id: TEXTS,
+            counter_id: REVISION_TEXTS,
             range: Range { first: value, last: value, step: 1 },
         }],
         number: new.number.clone(),
@@ -309,12 +323,12 @@ async fn keep_text(
 
 /// The columns of a revision, as [`COLUMNS`] names them.
 #[derive(FromRow)]
-struct RevisionRow {
+pub(crate) struct RevisionRow {
     #[sqlx(flatten)]
-    of: ValueOf,
+    pub(crate) of: ValueOf,
     allocation_id: Vec<u8>,
     rev: String,
-    number: String,
+    pub(crate) number: String,
     document_id: String,
     user_id: String,
     ip_address: Option<String>,

@@ -2,29 +2,27 @@
 //! journal where an index has less of it, and never more than a page at once.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
 use numbering::ORIGINATORS;
 use numerator_runtime::actor::through;
-use unicode_normalization::UnicodeNormalization as _;
 
 use crate::calls::{CALL, SEARCH};
 use crate::dialect::Conn;
 use crate::protocol::put_aside;
 use crate::query::{QueryBuilder, Row, query_scalar};
 use crate::register::actors::{self, User};
+use crate::register::conditions::{push_periods, push_text_and_time, push_variable, spellings};
 use crate::register::lookup::{Origin, bare_row_of, journal_row_of, select_bare_rows, select_rows};
-use crate::register::{found_aside, shown};
+use crate::register::paced::Paced;
+use crate::register::{found_aside, revised, shown, statuses};
 use crate::{
-    JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Register, RowVisibility,
-    SEARCH_ROWS_MAX, Series, Sort,
+    JournalFilter, JournalRow, LedgerError, Position, Register, RowVisibility, SEARCH_ROWS_MAX,
+    SearchPace, Series, Sort,
 };
 
 /// Most rows of a look-up, and rows where the caller names no limit.
 const FIND_MAX: u32 = 1_000;
-const FIND_DEFAULT: u32 = 100;
-/// How long a look-up may look through rows where statements have no limit of their own.
-const FIND_TIME: Duration = Duration::from_secs(5);
+pub(crate) const FIND_DEFAULT: u32 = 100;
 /// How far back a look-up by time alone reaches step by step, in microseconds: the newest rows are
 /// found without sorting the whole journal.
 const MINUTE_US: i64 = 60_000_000;
@@ -38,32 +36,37 @@ impl Register<'_> {
     /// `LockTimeout` where one of its statements takes longer than those of a request may, which
     /// only one that no index serves does; `Refused` where the place to go on from is gone.
     pub async fn find(self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
+        self.list(filter, SearchPace::Request).await
+    }
+
+    /// The same for a request, or for a caller that has time, such as an export: at most
+    /// [`SEARCH_ROWS_MAX`] rows, and each statement may take as long as a search through the
+    /// journal does.
+    ///
+    /// # Errors
+    /// As above; of an export after ten minutes.
+    pub async fn list(
+        self,
+        filter: &JournalFilter,
+        pace: SearchPace,
+    ) -> Result<Vec<JournalRow>, LedgerError> {
         // Several of its statements may take their time, one after the other.
         let call = if filter.looks_at_rows() { SEARCH } else { CALL };
-        self.call(call, async |store| {
-            let mut conn = store.reader.acquire().await?;
-            conn.limit_search(Some(FIND_TIME)).await?;
-            let found = find(&mut *conn, store.clock.now_us(), filter, FIND_MAX).await;
-            conn.limit_search(None).await?;
-            found
+        let limit_max = limit_max(pace);
+        self.call(pace.call(call), async |store| {
+            let mut paced = Paced::begin(store, pace).await?;
+            let found = find(paced.conn(), store.clock.now_us(), filter, limit_max).await;
+            paced.end(found).await
         })
         .await
     }
+}
 
-    /// The same for a caller that has time, such as an export: at most [`SEARCH_ROWS_MAX`] rows,
-    /// and each statement may take as long as a search through the journal does.
-    ///
-    /// # Errors
-    /// As above, after ten minutes.
-    pub async fn export(self, filter: &JournalFilter) -> Result<Vec<JournalRow>, LedgerError> {
-        self.search(async |store| {
-            let mut tx = store.reader.begin().await?;
-            tx.allow_long_search().await?;
-            let rows = find(&mut *tx, store.clock.now_us(), filter, SEARCH_ROWS_MAX).await?;
-            tx.commit().await?;
-            Ok(rows)
-        })
-        .await
+/// Most rows of a list.
+pub(crate) fn limit_max(pace: SearchPace) -> u32 {
+    match pace {
+        SearchPace::Request => FIND_MAX,
+        SearchPace::Export => SEARCH_ROWS_MAX,
     }
 }
 
@@ -86,7 +89,14 @@ async fn find(
 ) -> Result<Vec<JournalRow>, LedgerError> {
     let limit = if filter.limit == 0 { FIND_DEFAULT } else { filter.limit.min(limit_max) } as usize;
     let mut rows = journaled(conn, now_us, filter, limit).await?;
-    found_aside::add(conn, filter, limit, &mut rows).await?;
+    let aside = found_aside::of(&mut *conn, filter).await?;
+    if !aside.is_empty() {
+        let behind = match (filter.after, filter.sort) {
+            (Some(after), Sort::Number) => Some(text_of(&mut *conn, filter, after).await?),
+            _ => None,
+        };
+        found_aside::add(conn, filter, (aside, behind), limit, &mut rows).await?;
+    }
     Ok(rows)
 }
 
@@ -162,6 +172,7 @@ async fn select_of(
     query.push(" i where i.number is not null and i.counter_id <> 0");
     push_own(&mut query, filter);
     push_shared(&mut query, filter);
+    push_periods(&mut query, "i.issued_at_us", &filter.periods);
     shown::push_rows(&mut query, "i", &filter.shown);
     push_place(conn, &mut query, filter).await?;
     let mut minutes = "";
@@ -211,7 +222,10 @@ async fn select_of(
 }
 
 /// Rows with what their versions say of them, read once for each version.
-async fn with_origins(conn: &mut Conn, rows: &[Row]) -> Result<Vec<JournalRow>, LedgerError> {
+pub(crate) async fn with_origins(
+    conn: &mut Conn,
+    rows: &[Row],
+) -> Result<Vec<JournalRow>, LedgerError> {
     let version = |row: &Row| -> Result<(i64, i32), sqlx::Error> {
         Ok((row.try_get("series_id")?, row.try_get("version")?))
     };
@@ -243,62 +257,33 @@ fn needs_shared(filter: &JournalFilter, user: &User) -> bool {
     let texts = [&filter.type_code, &filter.project, &filter.dated_from, &filter.dated_until];
     matches!(user, User::Named(_) | User::Service(_))
         || filter.series_id.is_some()
+        || !filter.periods.is_empty()
         || filter.shown != RowVisibility::Everything
         || texts.into_iter().any(Option::is_some)
 }
 
 /// Adds what a row must say itself.
-fn push_own(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
-    let texts =
-        [(" and i.number = ", &filter.number), (" and i.document_id = ", &filter.document_id)];
-    for (condition, value) in texts {
-        if let Some(value) = value {
-            query.push(condition).push_bind(value.clone());
-        }
+pub(crate) fn push_own(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
+    if let Some(document_id) = &filter.document_id {
+        query.push(" and i.document_id = ").push_bind(document_id.clone());
     }
-    if let Some(prefix) = &filter.number_prefix {
-        query.push(" and i.number >= ").push_bind(prefix.clone());
-        if let Some(end) = end_of(prefix) {
-            query.push(" and i.number < ").push_bind(end);
-        }
-    }
-    if let Some(part) = &filter.number_part {
-        // Each engine has this one, and takes no character for another.
-        query.push(" and replace(i.number, ").push_bind(part.clone()).push(", '') <> i.number");
-    }
+    push_text_and_time(query, ("i.number", "i.issued_at_us"), filter);
     if let Some(originator) = &filter.originator {
-        let mut before = " and (";
-        for name in ORIGINATORS {
-            for value in spellings(originator) {
-                // As the column contains it: within another text its quotes would be escaped.
-                let member = format!("\"{name}\":{}", serde_json::Value::from(value));
-                query.push(before).push("replace(i.context, ").push_bind(member);
-                query.push(", '') <> i.context");
-                before = " or ";
-            }
-        }
-        query.push(")");
+        push_variable(query, &ORIGINATORS, originator);
     }
-    for (condition, value) in
-        [(" and i.issued_at_us >= ", filter.from_us), (" and i.issued_at_us < ", filter.until_us)]
-    {
-        if let Some(value) = value {
-            query.push(condition).push_bind(value);
-        }
+    for (name, value) in &filter.variables {
+        push_variable(query, &[name], value);
     }
     if let Some(path) = filter.path {
         query.push(" and coalesce(i.path, 'redis') = ").push_bind(path.name());
     }
     if let Some(status) = filter.status {
-        query.push(if status == NumberStatus::Issued { " and not" } else { " and" }).push(
-            " exists (select 1 from revision r
-             where r.counter_id = i.counter_id and r.value = i.first_value)",
-        );
+        query.push(statuses::condition_of(status));
     }
 }
 
 /// Adds what it shares with others.
-fn push_shared(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
+pub(crate) fn push_shared(query: &mut QueryBuilder<'_>, filter: &JournalFilter) {
     if let Some(series_id) = filter.series_id {
         query.push(" and i.series_id = ").push_bind(series_id);
     }
@@ -351,6 +336,9 @@ pub(crate) async fn text_of(
     after: Position,
 ) -> Result<(String, String), LedgerError> {
     let of = after.of;
+    if let Some(text) = revised::text_of(&mut *conn, filter, after).await? {
+        return Ok(text);
+    }
     let mut found = select_rows("journal_row");
     found.push(" where j.number is not null and j.counter_id = ").push_bind(of.counter_id);
     found.push(" and j.first_value = ").push_bind(of.value);
@@ -369,42 +357,4 @@ pub(crate) async fn text_of(
         return Err(LedgerError::Refused(format!("after: {why}; begin with the first page")));
     };
     Ok((entry.number, entry.record.scope.clone()))
-}
-
-/// A text of a request as the journal may have it: it keeps what was sent as it was.
-fn spellings(text: &str) -> [String; 2] {
-    [text.nfc().collect(), text.nfd().collect()]
-}
-
-/// The first text after all those that begin so; `None` where every later one does. Texts are
-/// ordered by their bytes in each engine, which is the order of their characters.
-fn end_of(prefix: &str) -> Option<String> {
-    let mut end = prefix.to_owned();
-    while let Some(last) = end.pop() {
-        // No text holds what lies between the two.
-        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
-        if let Some(next) = next {
-            end.push(next);
-            return Some(end);
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prefix_ends_before_the_first_text_that_does_not_begin_so() {
-        for (prefix, end) in [
-            ("A-1", Some("A-2")),
-            ("ก", Some("ข")),
-            ("a\u{d7ff}", Some("a\u{e000}")),
-            ("a\u{10ffff}", Some("b")),
-            ("\u{10ffff}", None),
-        ] {
-            assert_eq!(end_of(prefix).as_deref(), end, "{prefix}");
-        }
-    }
 }

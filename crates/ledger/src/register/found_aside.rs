@@ -6,41 +6,38 @@ use uuid::Uuid;
 use crate::dialect::Conn;
 use crate::protocol::put_aside::{Aside, named};
 use crate::query::query_scalar;
-use crate::register::find::text_of;
 use crate::register::lookup::Origin;
 use crate::{
     Entry, JournalFilter, JournalRow, LedgerError, NumberStatus, Position, Record, RowVisibility,
-    Sort,
 };
 use crate::{document_hash, number_hash};
 
-/// Adds the records that match to a page of the journal's rows, in the order of the filter.
-pub(crate) async fn add(
-    conn: &mut Conn,
-    filter: &JournalFilter,
-    limit: usize,
-    rows: &mut Vec<JournalRow>,
-) -> Result<(), LedgerError> {
+/// The records that the number or the document of a filter names; none without either.
+pub(crate) async fn of(conn: &mut Conn, filter: &JournalFilter) -> Result<Vec<Aside>, LedgerError> {
     let mut columns = Vec::new();
     if let Some(number) = &filter.number {
         columns.push(("number_hash", vec![number_hash(number)]));
     } else if let Some(document) = &filter.document_id {
         columns.push(("document_hash", vec![document_hash(document)]));
     }
-    let aside = named(&mut *conn, &columns).await?;
-    if aside.is_empty() {
-        return Ok(());
-    }
-    let behind = match (filter.after, filter.sort) {
-        (Some(after), Sort::Number) => Some(text_of(&mut *conn, filter, after).await?),
-        _ => None,
-    };
+    named(conn, &columns).await
+}
+
+/// Adds the records that match to a page of the journal's rows, in the order of the filter.
+/// `behind`: number and scope behind which a list by numbers goes on.
+pub(crate) async fn add(
+    conn: &mut Conn,
+    filter: &JournalFilter,
+    (aside, behind): (Vec<Aside>, Option<(String, String)>),
+    limit: usize,
+    rows: &mut Vec<JournalRow>,
+) -> Result<(), LedgerError> {
     for aside in aside {
         if !filter.has_text(&aside.entry.number) || !is_behind(filter, behind.as_ref(), &aside) {
             continue;
         }
         let row = row_of(&mut *conn, aside).await?;
-        if filter.matches(&row) && filter.status != Some(NumberStatus::Revised) {
+        if filter.matches(&row) && filter.status.is_none_or(|it| it == NumberStatus::Issued) {
             rows.push(row);
         }
     }
@@ -79,7 +76,7 @@ pub(crate) async fn add_of(
 }
 
 /// When an entry was issued, and what it took first.
-fn place(entry: &Entry) -> (i64, Option<(i64, i64)>) {
+pub(crate) fn place(entry: &Entry) -> (i64, Option<(i64, i64)>) {
     let first = entry
         .taken
         .first()
@@ -113,11 +110,12 @@ pub(crate) async fn row_of(
             .fetch_optional(conn)
             .await?;
     let origin = definition.as_deref().map(Origin::read).transpose()?.unwrap_or_default();
-    let (series, template) = origin.into_texts();
+    let Origin { code: series, template, timezone } = origin;
     Ok(JournalRow {
         entry,
         series,
         template,
+        timezone,
         node_id: NodeId(Uuid::nil()),
         journaled_at_us: rejected_at_us,
         is_put_aside: true,

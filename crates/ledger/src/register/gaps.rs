@@ -1,13 +1,16 @@
 //! The gap register, and the searches for values that nothing accounts for.
 
-use numerator_runtime::metrics::count_gap;
 use sqlx_macros::FromRow;
 
 use crate::columns::{Word, signed, unsigned, unsigned_small};
 use crate::dialect::Conn;
 use crate::new_row::ValueRange;
 use crate::query::{QueryBuilder, query, query_as};
+use crate::register::new_gaps::{NewGap, register_all};
 use crate::{At, Audits, Gap, GapFilter, GapReason, LedgerError, Register, Span, progression};
+
+/// Where a value of a counter may stand.
+const PLACES: [&str; 5] = ["journal_row", "gap", "journal_rejected", "reservation", "collision"];
 
 /// Holes registered per statement when an epoch is closed.
 const HOLES_PER_SEARCH: u32 = 1_000;
@@ -16,6 +19,19 @@ const LIST_MAX: u32 = 10_000;
 /// Rows of a list where the caller names no limit.
 const LIST_DEFAULT: u32 = 100;
 
+/// The columns of [`GapRow`].
+macro_rules! gap_columns {
+    () => {
+        "g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch, g.first_value,
+         g.last_value, g.step, g.reason, g.noted_at_us"
+    };
+}
+pub(crate) const COLUMNS: &str = gap_columns!();
+
+/// The beginning of a query for gaps `g` with their counters `c`.
+pub(crate) const SELECT: &str =
+    concat!("select ", gap_columns!(), " from gap g join counter c on c.counter_id = g.counter_id");
+
 /// The bound that a caller's limit means.
 pub(crate) fn bounded(limit: u32) -> i64 {
     i64::from(if limit == 0 { LIST_DEFAULT } else { limit.min(LIST_MAX) })
@@ -23,7 +39,7 @@ pub(crate) fn bounded(limit: u32) -> i64 {
 
 impl Audits<'_> {
     /// Runs of values in (`after`, `upto`] of a counter that are neither in the journal nor in the
-    /// gap register, at most `limit` of them.
+    /// gap register, nor reserved, at most `limit` of them.
     pub async fn holes(
         self,
         counter_id: i64,
@@ -47,8 +63,8 @@ impl Audits<'_> {
         .await
     }
 
-    /// Values of a counter that are in the journal more than once or both in the journal and in the
-    /// gap register, at most `limit`.
+    /// Values of a counter that are in the journal more than once, or in more than one of the
+    /// journal, the gap register and the reservations, at most `limit`.
     pub async fn overlaps(self, counter_id: i64, limit: u32) -> Result<Vec<Span>, LedgerError> {
         self.search(async |store| {
             let mut tx = store.reader.begin().await?;
@@ -57,6 +73,8 @@ impl Audits<'_> {
                 "with span as (
                    select first_value, last_value from journal_row where counter_id = $1
                    union all select first_value, last_value from journal_rejected where
+                   counter_id = $1
+                   union all select first_value, last_value from reservation where
                    counter_id = $1
                    union all select first_value, last_value from gap where counter_id = $1),
                  neighbour as (
@@ -81,11 +99,8 @@ impl Register<'_> {
     /// Gaps, newest first.
     pub async fn gaps(self, filter: &GapFilter) -> Result<Vec<Gap>, LedgerError> {
         self.read(async |reader| {
-            let mut query = QueryBuilder::new(
-                "select g.counter_id, c.series_id, c.serial, c.key, c.partition_id, g.epoch,
-                 g.first_value, g.last_value, g.step, g.reason, g.noted_at_us
-                 from gap g join counter c on c.counter_id = g.counter_id where 1 = 1",
-            );
+            let mut query = QueryBuilder::new(SELECT);
+            query.push(" where 1 = 1");
             if let Some(counter_id) = filter.counter_id {
                 query.push(" and g.counter_id = ").push_bind(counter_id);
             }
@@ -127,6 +142,8 @@ pub(crate) async fn search(
                where counter_id = $1 and first_value <= $2
                order by first_value desc limit 1), $2)
            union all select first_value, last_value, step from journal_rejected
+             where counter_id = $1 and first_value <= $3 and last_value > $2
+           union all select first_value, last_value, step from reservation
              where counter_id = $1 and first_value <= $3 and last_value > $2
            union all select first_value, last_value, step from collision
              where counter_id = $1 and first_value <= $3 and last_value > $2
@@ -174,8 +191,7 @@ pub(crate) async fn window(
         "select count(*) as rows, max(last_value) as last from (
          select first_value, last_value from (",
     );
-    for (index, table) in ["journal_row", "gap", "journal_rejected", "collision"].iter().enumerate()
-    {
+    for (index, table) in PLACES.iter().enumerate() {
         query.push(if index == 0 { "" } else { " union all " });
         query.push(
             "select first_value, last_value from (
@@ -221,23 +237,11 @@ pub(crate) async fn register(
     runs: &[(i64, i64)],
     now_us: i64,
 ) -> Result<(), LedgerError> {
-    let (reason, epoch) = (loss.reason.word(), signed(loss.epoch, "epoch")?);
-    for part in runs.chunks(HOLES_PER_SEARCH as usize) {
-        let mut query = QueryBuilder::new(
-            "insert into gap (counter_id, first_value, last_value, step, reason, epoch,
-             noted_at_us) ",
-        );
-        query.push_values(part, |mut row, (first, last)| {
-            row.push_bind(loss.counter_id).push_bind(first).push_bind(last);
-            row.push_bind(loss.step).push_bind(reason).push_bind(epoch).push_bind(now_us);
-        });
-        query.build().once().execute(&mut *conn).await?;
-    }
-    for (first, last) in runs {
-        let values = last.abs_diff(*first) / loss.step.unsigned_abs().max(1) + 1;
-        count_gap(reason, values);
-    }
-    Ok(())
+    let Loss { counter_id, step, reason, .. } = *loss;
+    let epoch = signed(loss.epoch, "epoch")?;
+    let gap = |&(first, last)| NewGap { counter_id, first, last, step, reason, epoch };
+    let gaps: Vec<NewGap> = runs.iter().map(gap).collect();
+    register_all(conn, &gaps, now_us).await
 }
 
 /// The run of a gap.
@@ -247,13 +251,15 @@ struct GapRun {
     first_value: i64,
     last_value: i64,
     step: i64,
+    reason: String,
 }
 
-/// Removes from the register a run that turned up after all; what is left of a gap keeps its
-/// reason, its epoch and its time.
+/// Removes from the register a run that turned up after all, or is taken again; what is left of a
+/// gap keeps its reason, its epoch and its time. A returned value that leaves is counted with its
+/// counter, whose row is locked.
 pub(crate) async fn shrink(conn: &mut Conn, value_range: ValueRange) -> Result<(), LedgerError> {
     let rows: Vec<GapRun> = query_as(
-        "select gap_id, first_value, last_value, step from gap
+        "select gap_id, first_value, last_value, step, reason from gap
          where counter_id = $1 and first_value <= $3 and last_value >= $2",
     )
     .bind(value_range.counter_id)
@@ -261,31 +267,17 @@ pub(crate) async fn shrink(conn: &mut Conn, value_range: ValueRange) -> Result<(
     .bind(value_range.last)
     .fetch_all(&mut *conn)
     .await?;
-    for GapRun { gap_id, first_value, last_value, step } in rows {
+    for GapRun { gap_id, first_value, last_value, step, reason } in rows {
         let run = (first_value, last_value, step);
         let left = progression::without(run, (value_range.first, value_range.last));
-        // The upper part first: the row's own first value may move there only once it is free.
-        if let [_, (first, last)] = left[..] {
-            query(
-                "insert into gap (counter_id, first_value, last_value, step, reason, epoch,
-                 noted_at_us) select counter_id, $2, $3, step, reason, epoch, noted_at_us
-                 from gap where gap_id = $1",
-            )
-            .bind(gap_id)
-            .bind(first)
-            .bind(last)
-            .execute(&mut *conn)
-            .await?;
+        if GapReason::read(&reason)? == GapReason::Returned {
+            let count = |(first, last): (i64, i64)| (last - first) / step + 1;
+            let gone =
+                count((first_value, last_value)) - left.iter().copied().map(count).sum::<i64>();
+            count_reissued(conn, value_range.counter_id, gone).await?;
         }
-        match left.first() {
-            Some((first, last)) => {
-                query("update gap set first_value = $2, last_value = $3 where gap_id = $1")
-                    .bind(gap_id)
-                    .bind(first)
-                    .bind(last)
-                    .execute(&mut *conn)
-                    .await?;
-            }
+        match left.split_first() {
+            Some((rest, above)) => shorten(conn, gap_id, *rest, above).await?,
             None => {
                 query("delete from gap where gap_id = $1").bind(gap_id).execute(&mut *conn).await?;
             }
@@ -294,9 +286,67 @@ pub(crate) async fn shrink(conn: &mut Conn, value_range: ValueRange) -> Result<(
     Ok(())
 }
 
-/// The columns of a gap.
+/// Leaves of a gap its lowest part, and those above as gaps of their own; each keeps its reason,
+/// its epoch and its time.
+pub(crate) async fn shorten(
+    conn: &mut Conn,
+    gap_id: i64,
+    (first, last): (i64, i64),
+    above: &[(i64, i64)],
+) -> Result<(), LedgerError> {
+    // Those above first: the row's own first value may move only to where none of them begins.
+    for (first, last) in above {
+        query(
+            "insert into gap (counter_id, first_value, last_value, step, reason, epoch,
+             noted_at_us) select counter_id, $2, $3, step, reason, epoch, noted_at_us
+             from gap where gap_id = $1",
+        )
+        .bind(gap_id)
+        .bind(first)
+        .bind(last)
+        .execute(&mut *conn)
+        .await?;
+    }
+    query("update gap set first_value = $2, last_value = $3 where gap_id = $1")
+        .bind(gap_id)
+        .bind(first)
+        .bind(last)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Counts values of a locked counter that came back, or are still to come.
+pub(crate) async fn count_returned(
+    conn: &mut Conn,
+    counter_id: i64,
+    count: i64,
+) -> Result<(), LedgerError> {
+    query("update counter set returned = returned + $2 where counter_id = $1")
+        .bind(counter_id)
+        .bind(count)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Counts returned values of a locked counter that left the register.
+pub(crate) async fn count_reissued(
+    conn: &mut Conn,
+    counter_id: i64,
+    count: i64,
+) -> Result<(), LedgerError> {
+    query("update counter set reissued = reissued + $2 where counter_id = $1")
+        .bind(counter_id)
+        .bind(count)
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// A gap with what names its counter.
 #[derive(FromRow)]
-struct GapRow {
+pub(crate) struct GapRow {
     counter_id: i64,
     series_id: i64,
     serial: String,

@@ -14,7 +14,8 @@ use crate::journal_columns::{bare_entry_columns, entry_columns};
 use crate::protocol::keys::{self, Key};
 use crate::protocol::put_aside;
 use crate::query::{QueryBuilder, Row, query};
-use crate::register::found_aside;
+use crate::register::{assigned, found_aside};
+use crate::reservations::{memory, table};
 use crate::series::projects;
 use crate::{ArchivedRow, Entry, Found, JournalRow, Ledger, LedgerError, Question, Register};
 use crate::{Projects, document_hash, project_hash};
@@ -24,10 +25,12 @@ impl Ledger {
     /// A transaction that is about to take under them may commit the moment after.
     pub async fn replays(&self, questions: &[Question]) -> Result<Vec<Found>, LedgerError> {
         self.call(CALL.named("replays"), async |store| {
+            let upto = store.last_seen.takes().noted();
             // What a ledger that went back does not know may have been issued all the same.
             let mut tx = store.begin_reading().await?;
-            let found = answers(&mut *tx, questions).await?;
+            let (found, _) = answers(&mut *tx, questions, store.clock.now_us()).await?;
             tx.commit().await?;
+            memory::note_found(store, (None, upto), questions, &found)?;
             Ok(found)
         })
         .await
@@ -45,13 +48,15 @@ impl Ledger {
         questions: &[Question],
     ) -> Result<Vec<Found>, LedgerError> {
         self.call(CALL.named("replays"), async |store| {
+            let upto = store.last_seen.takes().noted();
             let mut tx = store.begin_asking().await?;
             let asked = keys::lock_names(partition, questions.iter().flat_map(Key::all_asked));
             // What another transaction wrote under the names is visible to the statements that
             // follow.
             tx.share_names(&asked).await?;
-            let found = answers(&mut *tx, questions).await?;
+            let (found, _) = answers(&mut *tx, questions, store.clock.now_us()).await?;
             tx.commit().await?;
+            memory::note_found(store, (None, upto), questions, &found)?;
             Ok(found)
         })
         .await
@@ -104,10 +109,13 @@ impl Register<'_> {
             let value = i64::try_from(value).unwrap_or(i64::MAX);
             let mut masks = Vec::with_capacity(2);
             for statement in [
+                // A number as written shows no value: it says nothing of those beside it.
                 "select number, mask, outline from journal where counter_id = $1
-                 and first_value <= $2 and number is not null order by first_value desc limit 1",
+                 and first_value <= $2 and number is not null
+                 and coalesce(path, '') <> 'as-written' order by first_value desc limit 1",
                 "select number, mask, outline from journal where counter_id = $1
-                 and first_value > $2 and number is not null order by first_value limit 1",
+                 and first_value > $2 and number is not null
+                 and coalesce(path, '') <> 'as-written' order by first_value limit 1",
             ] {
                 let row = query(statement).bind(counter_id).bind(value);
                 if let Some(row) = row.fetch_optional(reader).await? {
@@ -120,30 +128,40 @@ impl Register<'_> {
     }
 }
 
-/// Answers questions, two statements however many there are (F1), and one more for each table whose
-/// rows have documents of their own.
+/// Answers questions, three statements however many there are (F1), one more where a number of a
+/// range may be assigned to one of their documents, and one more for each table whose rows have
+/// documents of their own; and whether any number at all is reserved. Reservations are asked first:
+/// what is journaled meanwhile is found in the journal (L6).
 pub(crate) async fn answers(
     conn: &mut Conn,
     questions: &[Question],
-) -> Result<Vec<Found>, LedgerError> {
+    now_us: i64,
+) -> Result<(Vec<Found>, bool), LedgerError> {
     let (any, apart) = (vec![Projects::Any; questions.len()], projects::of(conn, questions).await?);
+    let mut all = vec![Found::default(); questions.len()];
+    let any_beside = table::answer(conn, questions, &apart, now_us, &mut all).await?;
     let (by_key, of_keys) = newest(conn, WantedKey::CallerKey, questions, &any).await?;
     let (by_document, of_documents) = newest(conn, WantedKey::Document, questions, &apart).await?;
-    let found = |((by_key, _), (by_document, archived)): (UnderKey, UnderKey)| Found {
-        by_key,
-        by_document,
-        archived,
-    };
-    let mut all: Vec<Found> = by_key.into_iter().zip(by_document).map(found).collect();
+    for (found, ((by_key, _), (by_document, archived))) in
+        all.iter_mut().zip(by_key.into_iter().zip(by_document))
+    {
+        // A confirmed reservation is newer than any row.
+        found.by_key = found.by_key.take().or(by_key);
+        found.by_document = found.by_document.take().or(by_document);
+        found.archived = archived;
+    }
     if of_keys || of_documents {
         put_aside::answer(conn, questions, &apart, &mut all).await?;
+    }
+    if any_beside.is_any_assigned {
+        assigned::answer(conn, questions, &apart, &mut all).await?;
     }
     for (found, question) in all.iter_mut().zip(questions) {
         let is_unknown = found.by_document.is_none() && !question.again;
         found.archived = found.archived.take().filter(|_| is_unknown);
         found.by_document = found.by_document.take().filter(|entry| question.is_answered_by(entry));
     }
-    Ok(all)
+    Ok((all, any_beside.is_any_reserved))
 }
 
 /// What is recorded under a key: the newest entry, and the file that may have one.
@@ -229,6 +247,22 @@ pub(crate) async fn earlier(
     Ok(entries.into_iter().map(|entry| (entry.record.allocation_id, entry)).collect())
 }
 
+/// The entry with this number in its scope, where the journal has one.
+pub(crate) async fn of_number(
+    conn: &mut Conn,
+    number: &str,
+    scope: &str,
+) -> Result<Option<Entry>, LedgerError> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(entry_columns!()).push(
+        " from journal_row j left join counter c on c.counter_id = j.counter_id
+         where j.number = ",
+    );
+    query.push_bind(number.to_owned()).push(" and j.scope = ").push_bind(scope.to_owned());
+    let row = query.build().fetch_optional(conn).await?;
+    row.as_ref().map(entry_of).transpose()
+}
+
 /// The beginning of a query for whole rows of the journal, or of a part of it.
 pub(crate) fn select_rows(journal: &str) -> QueryBuilder<'_> {
     let mut query = select_of_versions(", v.definition", journal);
@@ -255,19 +289,15 @@ fn select_of_versions<'q>(further: &str, journal: &str) -> QueryBuilder<'q> {
 /// The part of a definition that auditors ask for.
 #[derive(Clone, Default, Deserialize)]
 pub(crate) struct Origin {
-    code: String,
-    template: String,
+    pub(crate) code: String,
+    pub(crate) template: String,
+    pub(crate) timezone: Option<String>,
 }
 
 impl Origin {
     /// What a definition says.
     pub(crate) fn read(definition: &str) -> Result<Self, LedgerError> {
         from_json(definition, "series_version.definition")
-    }
-
-    /// The code and the template.
-    pub(crate) fn into_texts(self) -> (String, String) {
-        (self.code, self.template)
     }
 }
 
@@ -280,9 +310,10 @@ pub(crate) fn journal_row_of(row: &Row) -> Result<JournalRow, LedgerError> {
 
 /// A row of [`select_bare_rows`].
 pub(crate) fn bare_row_of(row: &Row, origin: Origin) -> Result<JournalRow, LedgerError> {
-    let Origin { code, template } = origin;
+    let Origin { code, template, timezone } = origin;
     let row = ArchivedRow::read(row, code)?.into_journal_row("journal", template)?;
-    row.ok_or_else(|| unreadable("journal.number", "null"))
+    let row = row.ok_or_else(|| unreadable("journal.number", "null"))?;
+    Ok(JournalRow { timezone, ..row })
 }
 
 /// The partially rendered text of a row's number.

@@ -5,14 +5,18 @@
 use std::sync::Arc;
 
 use numbering::{EarlierVersion, IssuedVersion, ProofError, Series, SeriesDefinition};
+use sqlx_macros::FromRow;
 
+use crate::connections::Share;
 use crate::dialect::Conn;
-use crate::query::{query, query_scalar};
-use crate::series::kept::KeptSeries;
+use crate::protocol::keys;
+use crate::query::{query, query_as};
+use crate::reference::tables;
+use crate::series::kept::{KeptSeries, KeptStamp, Unreserved};
 use crate::series::succession::issued_beside;
 use crate::series::versions::{self, all_in_force};
 use crate::store::Store;
-use crate::{LedgerError, SeriesVersion, giving_up, reference};
+use crate::{LedgerError, SeriesVersion, giving_up};
 
 /// What one series that accepts an ambiguity is compared with.
 struct Comparison {
@@ -30,6 +34,33 @@ impl crate::Series<'_> {
     /// A ledger that does not answer, a search that was given up.
     pub async fn hasty(self) -> Result<Vec<(i64, String)>, LedgerError> {
         self.search(async |store| hasty(store).await).await
+    }
+
+    /// Whether this process knows which series reserve nothing, as of a version and a change of
+    /// reference data. Asks nobody; a reservation that finds something newer says
+    /// [`crate::TakeOutcome::SeriesChanging`].
+    #[must_use]
+    pub fn knows_unreserved(self, version: i64, reference: i64) -> bool {
+        !self.0.store(Share::Common).kept.is_due((version, reference))
+    }
+
+    /// Looks which series reserve nothing (L14), where [`crate::Series::knows_unreserved`] says
+    /// no; one look at a time. It may compare the texts of all series, and must not be cancelled.
+    /// Where it cannot be found out, reservations say so until a later look.
+    ///
+    /// # Errors
+    /// A ledger that does not answer.
+    pub async fn learn_unreserved(self, version: i64, reference: i64) -> Result<(), LedgerError> {
+        let looks = Arc::clone(&self.0.store(Share::Common).kept);
+        // Outside of the call: who waits for another's look is not late.
+        let _turn = looks.turn.lock().await;
+        if self.knows_unreserved(version, reference) {
+            return Ok(());
+        }
+        match self.search(async |store| kept(store).await).await {
+            Err(error) if !is_failed(&error) => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -55,7 +86,7 @@ async fn hasty(store: &Store) -> Result<Vec<(i64, String)>, LedgerError> {
     if questions.is_empty() {
         return Ok(Vec::new());
     }
-    let tables = Arc::new(reference::read(&mut *conn).await?);
+    let tables = Arc::new(tables::read(&mut *conn).await?);
     drop(conn);
     // What does not compile gives no numbers.
     let compiles = |definition: &SeriesDefinition| Series::restore(definition.clone()).is_ok();
@@ -87,24 +118,35 @@ async fn is_any_accepted(conn: &mut Conn) -> Result<bool, LedgerError> {
 }
 
 /// The series whose rows stay in the journal: those that accept an ambiguity in a version that may
-/// have issued numbers, and each whose numbers may then be equal to one of theirs.
+/// have issued numbers, and each whose numbers may then be equal to one of theirs. Compares texts:
+/// in no transaction.
 pub(crate) async fn kept(store: &Store) -> Result<KeptSeries, LedgerError> {
     let mut conn = store.reader.acquire().await?;
-    let stamp: Option<i64> = query_scalar("select max(series_version_id) from series_version")
-        .fetch_one(&mut *conn)
-        .await?;
-    let stamp = stamp.unwrap_or_default();
-    let known = store.kept.lock().expect("not poisoned").clone();
-    if let Some(known) = known.filter(|known| known.stamp == stamp) {
-        return Ok(known);
+    let stamp = newest(&mut *conn).await?;
+    drop(conn);
+    if let Some(Unreserved::Ids(ids)) = store.kept.of(stamp) {
+        return Ok(KeptSeries { stamp, ids });
     }
+    let found = find(store, stamp).await;
+    match &found {
+        Ok(kept) => store.kept.found(kept.clone()),
+        Err(error) if is_failed(error) => {
+            tracing::warn!(%error, "which series accept an ambiguity is not known");
+            store.kept.failed(stamp, error.to_string());
+        }
+        Err(_) => {}
+    }
+    found
+}
+
+/// See [`kept`]. What is saved meanwhile has another stamp.
+async fn find(store: &Store, stamp: KeptStamp) -> Result<KeptSeries, LedgerError> {
+    let mut conn = store.reader.acquire().await?;
     if !is_any_accepted(&mut *conn).await? {
-        let none = KeptSeries { stamp, ids: Vec::new() };
-        *store.kept.lock().expect("not poisoned") = Some(none.clone());
-        return Ok(none);
+        return Ok(KeptSeries { stamp, ids: Vec::new() });
     }
     let stretches = versions::that_may_have_issued(&mut *conn).await.map_err(unread)?;
-    let tables = Arc::new(reference::read(&mut *conn).await?);
+    let tables = Arc::new(tables::read(&mut *conn).await?);
     drop(conn);
     let kept = giving_up::search(move |give_up| {
         let all: Vec<&SeriesDefinition> = stretches.iter().map(|one| &*one.definition).collect();
@@ -120,9 +162,65 @@ pub(crate) async fn kept(store: &Store) -> Result<KeptSeries, LedgerError> {
         ids.dedup();
         Some(KeptSeries { stamp, ids })
     });
-    let kept = kept.await.ok_or(LedgerError::GivenUp)?;
-    *store.kept.lock().expect("not poisoned") = Some(kept.clone());
-    Ok(kept)
+    kept.await.ok_or(LedgerError::GivenUp)
+}
+
+/// Whether the next look at the same versions is likely to fail for the same reason.
+fn is_failed(error: &LedgerError) -> bool {
+    matches!(error, LedgerError::GivenUp | LedgerError::Refused(_) | LedgerError::Fault(_))
+}
+
+/// The ids of the same series as of now, by the last look of [`kept`]: neither a series nor
+/// reference data are saved from here on until the transaction ends. Compares no texts and waits
+/// for no save.
+///
+/// Who saves holds the lock of series alone from its begin to its end. So a version that accepts an
+/// ambiguity is seen here, or is saved once this transaction has ended: a take by it then sees what
+/// was reserved.
+pub(crate) async fn keep(store: &Store, conn: &mut Conn) -> Result<Unreserved, LedgerError> {
+    if !conn.try_share_own_name(keys::series_lock()).await? {
+        return Ok(Unreserved::Changing);
+    }
+    // A statement of its own: it sees what was committed before that lock was free.
+    let stamp = newest(&mut *conn).await?;
+    if let Some(known) = store.kept.of(stamp) {
+        return Ok(known);
+    }
+    if is_any_accepted(&mut *conn).await? {
+        store.kept.outdate();
+        return Ok(Unreserved::Changing);
+    }
+    store.kept.found(KeptSeries { stamp, ids: Vec::new() });
+    Ok(Unreserved::Ids(Vec::new()))
+}
+
+/// The newest version and change of reference data, none of what was never changed.
+#[derive(FromRow)]
+struct StampRow {
+    version: Option<i64>,
+    saved_at_us: Option<i64>,
+    reference: Option<i64>,
+    changed_at_us: Option<i64>,
+}
+
+/// What a look of now is of.
+pub(crate) async fn newest(conn: &mut Conn) -> Result<KeptStamp, LedgerError> {
+    let row: StampRow = query_as(
+        "select (select max(series_version_id) from series_version) as version,
+         (select saved_at_us from series_version
+          order by series_version_id desc limit 1) as saved_at_us,
+         (select max(reference_change_id) from reference_change) as reference,
+         (select changed_at_us from reference_change
+          order by reference_change_id desc limit 1) as changed_at_us",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(KeptStamp {
+        version: row.version.unwrap_or_default(),
+        saved_at_us: row.saved_at_us.unwrap_or_default(),
+        reference: row.reference.unwrap_or_default(),
+        changed_at_us: row.changed_at_us.unwrap_or_default(),
+    })
 }
 
 /// The refusal of an archive where a version cannot be read.
@@ -140,18 +238,16 @@ fn unread(error: LedgerError) -> LedgerError {
     }
 }
 
-/// Refuses an archive whose rows were chosen before an ambiguity was accepted.
+/// Refuses an archive whose rows were chosen by a look that is outdated, where an ambiguity is
+/// accepted.
 pub(crate) async fn must_be_known(store: &Store, conn: &mut Conn) -> Result<(), LedgerError> {
-    let known = store.kept.lock().expect("not poisoned").clone().unwrap_or_default();
-    let newer = query(
-        r#"select 1 from series_version where series_version_id > $1
-         and definition like '%"ambiguity_accepted":"%' limit 1"#,
-    );
-    if newer.bind(known.stamp).fetch_optional(conn).await?.is_none() {
+    let stamp = newest(&mut *conn).await?;
+    if store.kept.chosen() == Some(stamp) || !is_any_accepted(conn).await? {
         return Ok(());
     }
-    let why = "a series was saved with `ambiguity_accepted` meanwhile, so that other rows may have \
-               to stay; archive again";
+    store.kept.forget_chosen();
+    let why = "a series was saved with `ambiguity_accepted`, and series or reference data have \
+               changed meanwhile, so that other rows may have to stay; archive again";
     Err(LedgerError::Refused(format!("archive: {why}")))
 }
 

@@ -3,11 +3,12 @@
 //! [`crate::RestingSeries`].
 
 use crate::dialect::Conn;
-use crate::series::proving::{Proved, Saved};
+use crate::series::proving::Saved;
 use crate::series::saving::{
-    Attempt, PROOFS_MAX, finish_save, is_used, lock_all, must_stand_at, overtaken, put_in_force,
-    start_anew, waits,
+    Attempt, Findings, PROOFS_MAX, finish_save, lock_all, must_stand_at, overtaken, put_in_force,
+    waits,
 };
+use crate::series::used::{is_used, start_anew};
 use crate::series::versions::{self, by_id};
 use crate::store::{Saving, Store};
 use crate::{ActivityChange, LedgerError, Series, SeriesRefusal, SeriesVersion};
@@ -35,11 +36,12 @@ async fn set(
     change: &ActivityChange,
     saving: Saving,
 ) -> Result<SeriesVersion, LedgerError> {
-    let mut proved = None;
+    let mut known = Findings::default();
     for _ in 0..=PROOFS_MAX {
-        match attempt(store, change, saving, proved.as_ref()).await? {
+        match attempt(store, change, saving, &known).await? {
             Attempt::Done(mut saved) => return Ok(saved.remove(0)),
-            Attempt::Unproved(question) => proved = Some(question.prove().await?),
+            Attempt::Unproved(question) => known.proved = Some(question.prove().await?),
+            Attempt::Uncompared(question) => known.unread = Some(question.compare().await?),
         }
     }
     Err(overtaken())
@@ -49,7 +51,7 @@ async fn attempt(
     store: &Store,
     change: &ActivityChange,
     saving: Saving,
-    proved: Option<&Proved>,
+    known: &Findings,
 ) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
     lock_all(&mut *tx).await?;
@@ -80,8 +82,8 @@ async fn attempt(
         begin_nothing(&mut *tx, &after).await?;
     }
     put_in_force(&mut *tx, &mut after).await?;
-    let saved = Saved { version: after, asks: true, frees };
-    finish_save(store, tx, vec![saved], saving, proved).await
+    let saved = Saved { version: after, asks: change.active, frees };
+    finish_save(store, tx, vec![saved], saving, known).await
 }
 
 /// A node that does not know the change creates no counter by the former version: other series are

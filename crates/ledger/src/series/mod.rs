@@ -3,6 +3,7 @@
 
 pub(crate) mod acceptance;
 pub(crate) mod activity;
+pub(crate) mod as_written;
 pub(crate) mod kept;
 pub(crate) mod project_names;
 pub(crate) mod project_room;
@@ -13,6 +14,8 @@ pub(crate) mod rows;
 pub(crate) mod saving;
 pub(crate) mod starts;
 pub(crate) mod succession;
+pub(crate) mod texts;
+pub(crate) mod used;
 pub(crate) mod versions;
 
 use crate::calls::noun;

@@ -10,14 +10,16 @@ use numbering::{
 
 use crate::dialect::Conn;
 use crate::events::insert_event;
+use crate::reference::tables;
 use crate::series::succession::issued_beside;
 use crate::series::{acceptance, versions};
-use crate::{Event, LedgerError, SeriesRefusal, SeriesVersion, giving_up, reference};
+use crate::{Event, LedgerError, SeriesRefusal, SeriesVersion, giving_up};
 
 /// A version that is in force now.
 pub(crate) struct Saved {
     pub(crate) version: SeriesVersion,
-    /// Whether it has to be proved: what it gives, or what it takes, is not proved yet.
+    /// Whether it has to be proved: what it gives, or what it takes, is not proved yet. Not of one
+    /// that is turned off as it was.
     pub(crate) asks: bool,
     /// The definition by which it took requests before, where it may now leave some to others.
     pub(crate) frees: Option<SeriesDefinition>,
@@ -83,7 +85,7 @@ impl ProofQuestion {
 
     /// The same question with the current reference data.
     pub(crate) async fn with_reference(self, conn: &mut Conn) -> Result<Self, LedgerError> {
-        let reference = Arc::new(reference::read(conn).await?);
+        let reference = Arc::new(tables::read(conn).await?);
         Ok(ProofQuestion { reference, ..self })
     }
 

@@ -10,7 +10,8 @@ use numerator_runtime::node::NodeId;
 use crate::nodes::marks;
 use crate::protocol::partitions;
 use crate::query::query;
-use crate::series::saving::{is_used, lock_all, must_stand_at, note, put_in_force, start_anew};
+use crate::series::saving::{lock_all, must_stand_at, note, put_in_force};
+use crate::series::used::{is_used, must_keep_no_number, start_anew};
 use crate::series::versions::by_id;
 use crate::store::{Store, commit_alone};
 use crate::{LedgerError, PartitionState, Series, SeriesRefusal, SeriesRemoval, SeriesVersion};
@@ -23,7 +24,8 @@ impl Series<'_> {
     /// # Errors
     /// `WentBack` where the ledger has forgotten what it confirmed to the node: perhaps counters as
     /// well. `Series`: `Unknown` (or removed already), `VersionConflict`, `Used` where it has a
-    /// counter, `Held` where the ledger may have forgotten one.
+    /// counter, `KeepsNumbers` where it keeps numbers as written, `Held` where the ledger may have
+    /// forgotten one.
     pub async fn remove(
         self,
         node: NodeId,
@@ -51,6 +53,7 @@ async fn remove(
     if is_used(&mut *tx, before.series_id).await? {
         return Err(SeriesRefusal::Used { code }.into());
     }
+    must_keep_no_number(&mut *tx, &before).await?;
     // A ledger that went back may have forgotten the very counters of the series.
     if partitions::read(&mut *tx, before.partition).await?.state == PartitionState::Held {
         return Err(SeriesRefusal::Held { code }.into());

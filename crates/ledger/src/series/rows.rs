@@ -195,6 +195,30 @@ pub enum SeriesRefusal {
     /// The series accepts it, and not every series of the pair is `gapless` (F43).
     #[error(transparent)]
     Hasty(Box<Hasty>),
+    /// The series could render a number that is kept as written.
+    #[error(
+        "series {code} could render {number:?}, which is kept as written in series {kept_by}; \
+         begin the template with a prefix of its own"
+    )]
+    ReadsKept {
+        /// Code of the series.
+        code: String,
+        /// The number.
+        number: String,
+        /// Code of the series that it belongs to.
+        kept_by: String,
+    },
+    /// The ledger may have forgotten a number that is kept as written, and that the series could
+    /// render (F9).
+    #[error(
+        "series {code} is not saved while a partition is held: the ledger went back, and may have \
+         forgotten a number that is kept as written; release it first (`reconcile \
+         --ledger-restored`)"
+    )]
+    MayReadForgotten {
+        /// The code.
+        code: String,
+    },
     /// The series has counters, and the change would move them to another partition (F8).
     #[error(
         "series {code} has issued numbers: its policy cannot change to or from `gapless` any more; \
@@ -210,6 +234,16 @@ pub enum SeriesRefusal {
          from serving requests instead, by `series deactivate {code}` or `POST …/deactivate`"
     )]
     Used {
+        /// The code.
+        code: String,
+    },
+    /// The series keeps numbers as written, so it is not removed, and stays in its partition (F8).
+    #[error(
+        "series {code} keeps numbers as written: it is not removed, and its policy does not change \
+         to or from `gapless`; deactivate it by `series deactivate {code}` or \
+         `POST …/deactivate`, and apply a new series, of another code, instead"
+    )]
+    KeepsNumbers {
         /// The code.
         code: String,
     },

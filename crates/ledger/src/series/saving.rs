@@ -7,12 +7,13 @@ use serde_json::json;
 
 use crate::columns::{small, to_json, unsigned_small};
 use crate::dialect::{Conn, Transaction};
-use crate::protocol::chronology;
+use crate::protocol::{chronology, keys};
 use crate::query::{query, query_scalar};
 use crate::series::project_room::{SavedFor, must_have_room};
 use crate::series::proving::{ProofQuestion, Proved, Saved};
-use crate::series::starts;
+use crate::series::texts::{TextQuestion, Unread};
 use crate::series::versions::{self, all_in_force, by_code, by_id};
+use crate::series::{as_written, starts, used};
 use crate::store::{self, Saving, Store};
 use crate::{
     EVENT_KINDS, Expected, LedgerError, RestingSeries, SeriesChange, SeriesRefusal, SeriesVersion,
@@ -27,6 +28,17 @@ pub(crate) enum Attempt {
     Done(Vec<SeriesVersion>),
     /// Nothing is saved: this has to be proved first.
     Unproved(ProofQuestion),
+    /// Nothing is saved: numbers that are kept as written have to be compared first.
+    Uncompared(TextQuestion),
+}
+
+/// What was found out between the attempts of a save.
+#[derive(Default)]
+pub(crate) struct Findings {
+    /// The last proof.
+    pub(crate) proved: Option<Proved>,
+    /// The numbers as written that were compared last.
+    pub(crate) unread: Option<Unread>,
 }
 
 impl crate::Series<'_> {
@@ -81,11 +93,12 @@ pub(crate) async fn save(
     changes: &[SeriesChange],
     how: (Saving, SavedFor),
 ) -> Result<Vec<SeriesVersion>, LedgerError> {
-    let mut proved = None;
+    let mut known = Findings::default();
     for _ in 0..=PROOFS_MAX {
-        match try_save(store, changes, how, proved.as_ref()).await? {
+        match try_save(store, changes, how, &known).await? {
             Attempt::Done(saved) => return Ok(saved),
-            Attempt::Unproved(question) => proved = Some(question.prove().await?),
+            Attempt::Unproved(question) => known.proved = Some(question.prove().await?),
+            Attempt::Uncompared(question) => known.unread = Some(question.compare().await?),
         }
     }
     Err(overtaken())
@@ -100,7 +113,7 @@ async fn try_save(
     store: &Store,
     changes: &[SeriesChange],
     (saving, saved_for): (Saving, SavedFor),
-    proved: Option<&Proved>,
+    known: &Findings,
 ) -> Result<Attempt, LedgerError> {
     let mut tx = store.begin().await?;
     let partitions = lock_all(&mut *tx).await?;
@@ -110,12 +123,15 @@ async fn try_save(
         saved.push(save_one(&mut *tx, change, partitions).await?);
     }
     must_have_room(&mut *tx, before).await?;
-    finish_save(store, tx, saved, saving, proved).await
+    finish_save(store, tx, saved, saving, known).await
 }
 
 /// Allows one change of series at a time, so that versions count up without a race and each change
-/// is checked against all earlier ones. Returns the number of partitions.
+/// is checked against all earlier ones. Nothing is reserved meanwhile: it waits for the
+/// reservations that are being made, and no further one begins (L14). Returns the number of
+/// partitions.
 pub(crate) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
+    conn.lock_own_name(keys::series_lock()).await?;
     let partitions: Option<i32> =
         query_scalar("select partitions from deployment").for_update().fetch_optional(conn).await?;
     let Some(partitions) = partitions else {
@@ -126,13 +142,13 @@ pub(crate) async fn lock_all(conn: &mut Conn) -> Result<u32, LedgerError> {
 }
 
 /// Ends a save: checks all that would be active, notes what has changed, and commits, or rolls a
-/// dry run back. It also rolls back where the proof is of other series than these.
+/// dry run back. It also rolls back where what is known is of other series than these.
 pub(crate) async fn finish_save(
     store: &Store,
     mut tx: Transaction,
     saved: Vec<Saved>,
     saving: Saving,
-    proved: Option<&Proved>,
+    known: &Findings,
 ) -> Result<Attempt, LedgerError> {
     let mut all = all_in_force(&mut *tx).await?;
     all.retain(|version| version.active);
@@ -147,10 +163,21 @@ pub(crate) async fn finish_save(
     for Saved { version, .. } in written() {
         note(&mut *tx, version, first, "series-changed").await?;
     }
+    // Also of one that is turned off: from then on every change of a table is compared with it.
+    let rendering = written().filter(|saved| saved.version.active || saved.asks);
+    let rendering = rendering.map(|saved| saved.version.definition.clone()).collect();
+    let asked = as_written::asked_by_save(store, &mut *tx, rendering).await?;
+    if let Some(question) = asked
+        && let Some(question) = question.answer(known.unread.as_ref()).await?
+    {
+        tx.rollback().await?;
+        return Ok(Attempt::Uncompared(question));
+    }
     let question = ProofQuestion::of(&mut *tx, &all, &saved).await?;
     let saved: Vec<SeriesVersion> = saved.into_iter().map(|saved| saved.version).collect();
     if let Some(question) = question {
-        let Some(proved) = proved.filter(|proved| proved.answers(&question)) else {
+        let proved = known.proved.as_ref().filter(|proved| proved.answers(&question));
+        let Some(proved) = proved else {
             let question = question.with_reference(&mut *tx).await?;
             tx.rollback().await?;
             return Ok(Attempt::Unproved(question));
@@ -244,10 +271,11 @@ async fn save_one(
             after.series_id = before.series_id;
             after.version = before.version + 1;
             after.active = before.active;
-            if is_used(conn, before.series_id).await? {
+            if used::is_used(conn, before.series_id).await? {
                 must_repeat_nothing(conn, &before, &after).await?;
             } else {
-                start_anew(conn, &after).await?;
+                used::must_keep_home(conn, &before, &after).await?;
+                used::start_anew(conn, &after).await?;
             }
             if before.definition.chronology != definition.chronology {
                 chronology::forget(conn, before.series_id).await?;
@@ -290,22 +318,6 @@ pub(crate) fn must_stand_at(before: &SeriesVersion, expected: u32) -> Result<(),
     Err(SeriesRefusal::VersionConflict { code, expected, found })
 }
 
-/// Whether a series has counters. It gets no further one before the transaction ends: the creator
-/// of one holds the row of the series, or waits for it.
-pub(crate) async fn is_used(conn: &mut Conn, series_id: i64) -> Result<bool, LedgerError> {
-    query("select partition from series where series_id = $1")
-        .for_update()
-        .bind(series_id)
-        .fetch_one(&mut *conn)
-        .await?;
-    let counter: Option<i64> =
-        query_scalar("select counter_id from counter where series_id = $1 limit 1")
-            .bind(series_id)
-            .fetch_optional(conn)
-            .await?;
-    Ok(counter.is_some())
-}
-
 /// Refuses to move a series that has counters, since two partitions would count one of them (F8),
 /// and to change it so that it could render again what it has issued in any version.
 async fn must_repeat_nothing(
@@ -330,18 +342,6 @@ async fn must_repeat_nothing(
         })?;
     }
     starts::must_be_reached(conn, after, (&compile(before)?, &next)).await
-}
-
-/// A series without a counter begins with this version: no counter is created for an earlier one
-/// any more.
-pub(crate) async fn start_anew(conn: &mut Conn, after: &SeriesVersion) -> Result<(), LedgerError> {
-    query("update series set used_since = $2, partition = $3 where series_id = $1")
-        .bind(after.series_id)
-        .bind(small(after.version, "version")?)
-        .bind(small(after.partition, "partition")?)
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 /// Writes version 1 of a new series, and gives it its id.

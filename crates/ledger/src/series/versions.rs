@@ -93,7 +93,8 @@ impl Series<'_> {
             query.push(
                 "where v.version >= s.used_since and v.version < s.active_version
                  and s.removed_at_us is null
-                 and exists (select 1 from counter c where c.series_id = s.series_id)
+                 and exists (select 1 from counter c
+                 where c.series_id = s.series_id and c.serial <> 'as-written')
                  order by v.series_version_id desc limit ",
             );
             query.push_bind(i64::from(limit));
@@ -218,7 +219,22 @@ pub(crate) async fn that_may_have_issued(conn: &mut Conn) -> Result<Vec<Stretch>
     let mut query = QueryBuilder::new(STRETCHES);
     query.push(
         "where v.version >= s.used_since and ((v.version = s.active_version and v.active = 1)
-         or exists (select 1 from counter c where c.series_id = s.series_id))
+         or exists (select 1 from counter c
+         where c.series_id = s.series_id and c.serial <> 'as-written'))
+         order by s.code, v.version desc",
+    );
+    stretches(conn, query).await
+}
+
+/// The same, and the versions in force that are turned off: an import may bring numbers of one, and
+/// one that is turned on may issue them.
+pub(crate) async fn that_may_render(conn: &mut Conn) -> Result<Vec<Stretch>, LedgerError> {
+    let mut query = QueryBuilder::new(STRETCHES);
+    query.push(
+        "where v.version >= s.used_since
+         and ((v.version = s.active_version and s.removed_at_us is null)
+         or exists (select 1 from counter c
+         where c.series_id = s.series_id and c.serial <> 'as-written'))
          order by s.code, v.version desc",
     );
     stretches(conn, query).await

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, FromRow as _, Row as _};
 use super::{definitions, new_rows, slices};
 use crate::batch::{
     Before, Earlier, Mark, Moves, Neighbour, Newest, Table, WantedKey, archived_file, is_any_aside,
-    nothing_above, open_in_its_epoch,
+    is_any_reserved, nothing_above, open_in_its_epoch,
 };
 use crate::dialect::{Bulk, Runs as _};
 use crate::journal_columns::entry_columns;
@@ -223,7 +223,9 @@ impl Bulk for SqliteConnection {
         let mut query = QueryBuilder::new(concat!(
             "select counter_id, partition_id, epoch, start_value, taken, ceiling, step, ",
             is_any_aside!(),
-            " as any_aside from counter where counter_id",
+            " as any_aside, ",
+            is_any_reserved!(),
+            " as any_reserved from counter where counter_id",
         ));
         query.push_among(marks.iter().map(|mark| mark.counter_id).collect::<Vec<i64>>());
         let rows = self.all(query.build()).await?;
@@ -313,6 +315,10 @@ impl Bulk for SqliteConnection {
     fn own_ids(&self) -> &'static str {
         ""
     }
+
+    fn clock(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -321,6 +327,24 @@ mod tests {
 
     use super::super::open::MIGRATIONS;
     use super::*;
+    use crate::reservations::ending::Which;
+    use crate::reservations::sweep::due_counters_query;
+
+    /// Every process looks twice a second: were all reservations read for it, that would cost more
+    /// the more of them are live.
+    #[tokio::test]
+    async fn a_sweep_finds_what_is_due_by_an_index() {
+        let mut conn = SqliteConnection::connect(":memory:").await.expect("a database");
+        MIGRATIONS.run(&mut conn).await.expect("a ledger");
+        let due = due_counters_query(&conn, 1, &Which::AllBut(Vec::new()), (0, 1_000));
+        let plan = conn.all(due.behind("explain query plan ")).await.expect("a plan");
+        let steps = plan.iter().map(|step| step.try_get("detail").expect("a step"));
+        let steps: Vec<String> = steps.collect();
+        let is_read = |step: &&String| step.starts_with("SCAN ") && !step.ends_with("CONSTANT ROW");
+        assert_eq!(steps.iter().find(is_read), None, "{steps:#?}");
+        let searched = "reservation_due (state=? AND expires_at_us<?)";
+        assert!(steps.iter().any(|step| step.ends_with(searched)), "{steps:#?}");
+    }
 
     /// A take asks for its document and its key: were the journal read for it, each number would
     /// cost more than the one before.

@@ -19,7 +19,7 @@ pub(crate) const UNIQUE: &str = "no value is handed out twice";
 /// Once a ledger is agreed on, it contains what a living node of it remembers.
 pub(crate) const KEPT: &str = "what a living node remembers is in the ledger";
 /// Numbers continue without manual action.
-pub(crate) const BY_ITSELF: &str = "a number after an inquest that ended by itself";
+pub(crate) const BY_ITSELF: &str = "a number after an inquest that ended automatically";
 /// Numbers continue after the operator released the ledger.
 pub(crate) const BY_HAND: &str = "a number after a release";
 /// A number is found whose answer was lost, or that another node took.

@@ -327,6 +327,7 @@ fn numbers(definition: &SeriesDefinition) -> SeriesDefinition {
         once_per_document: None,
         documents: Documents::default(),
         chronology: false,
+        by_hand: false,
         closed_before: None,
         document_date: None,
         dates: None,

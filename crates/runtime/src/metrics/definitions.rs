@@ -142,6 +142,16 @@ definitions! {
     REDIS_COUNTERS GAUGE "numerator_redis_counters" ["partition"]
         "Counters of the present epoch in Redis, by partition, as the node that sweeps counted \
          them last; NaN: another node does, or it has not counted yet.";
+    RESERVATIONS GAUGE "numerator_reservations" ["state"]
+        "Live reservations of the ledger, by state (reserved, confirmed, cancelled), as this \
+         process counted them last.";
+    RESERVATIONS_ENDED COUNTER "numerator_reservations_ended_total" ["act"]
+        "Reservations that this process swept, by what became of them: issued, cancelled, expired.";
+    RESERVATION_CONFIRMED_AGE GAUGE "numerator_reservation_confirmed_age_seconds" []
+        "For how long the oldest confirmed reservation waits for the journal; 0 without one.";
+    RESERVATION_OVER_AGE GAUGE "numerator_reservation_over_age_seconds" []
+        "For how long the time of the oldest reservation is over that a transaction of its caller \
+         may still hold; 0 without one.";
     GAPS COUNTER "numerator_gaps_total" ["reason"]
         "Runs of values that this node entered into the gap register, by reason; one that is \
          entered again after a lost transaction counts again.";

@@ -11,6 +11,7 @@ mod fullest;
 mod lines;
 mod partitions;
 mod process;
+mod reservations;
 mod series;
 mod stores;
 
@@ -18,6 +19,7 @@ pub use families::{ByPartition, Family};
 pub use fullest::Fullness;
 pub use partitions::{PartitionGauges, counter_gauges, partition_gauges, redis_gauges};
 pub use process::ProcessUse;
+pub use reservations::ReservationMeters;
 pub use series::SeriesMeter;
 pub use stores::{LedgerMeter, RedisMeter, count_gap};
 
@@ -155,6 +157,8 @@ pub struct Handles {
     pub swept: Family<Counter>,
     /// Rounds of the sweep that ended early.
     pub sweeps_failed: Counter,
+    /// Reservations.
+    pub reservations: ReservationMeters,
     /// Ceilings raised.
     pub ceiling_raises: Counter,
     /// Requests that met a ceiling.
@@ -255,6 +259,7 @@ impl Metrics {
             ledger_went_back: defined::LEDGER_WENT_BACK.counter(&[]),
             swept: counters(defined::SWEPT, &SWEPT),
             sweeps_failed: defined::SWEEPS_FAILED.counter(&[]),
+            reservations: ReservationMeters::new(),
             ceiling_raises: defined::CEILING_RAISES.counter(&[]),
             ceiling_waits: defined::CEILING_WAITS.counter(&[]),
             journaled: defined::JOURNALED.counter(&[]),

@@ -19,7 +19,16 @@ pub(super) const LEDGER_CALLS: [&str; 7] =
 /// Why the ledger did not carry out a call.
 const LEDGER_REASONS: [&str; 5] = ["lock", "conflict", "connection", "fenced", "refused"];
 /// Why values will never be issued.
-const GAP_REASONS: [&str; 5] = ["discarded", "unaccounted", "collided", "before-import", "skipped"];
+const GAP_REASONS: [&str; 8] = [
+    "discarded",
+    "unaccounted",
+    "collided",
+    "before-import",
+    "skipped",
+    "returned",
+    "cancelled",
+    "expired",
+];
 /// Verbs of scripts; the verbs that only commands call share the last one.
 const REDIS_VERBS: [&str; 13] = [
     "issue",

@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::retries::Retries;
+use crate::engine::allocator::error::unavailable;
 use crate::engine::allocator::pending_request::PendingRequest;
-use crate::engine::allocator::{AllocError, NumberTaken, replay};
+use crate::engine::allocator::{AllocError, NumberTaken, Unavailable, replay, reserving};
 use crate::engine::node::Context;
 use crate::ledger::{At, LedgerError, TakeOutcome, TakeRequest};
 use crate::node::NodeId;
@@ -226,10 +227,6 @@ impl Batch {
         context.membership.availability().hear();
         // What was taken before the ledger went back, and is answered only now, is given to no
         // caller: the processes may have agreed on a ledger without it.
-        let Some(_right) = context.membership.hand_out(node) else {
-            let cause = "the ledger went back meanwhile".to_owned();
-            return Err(LedgerError::Unreachable { cause, maybe_written: true });
-        };
         assert_eq!(outcomes.len(), orders.len(), "one outcome per order");
         // In case that the ledger forgets them (F9).
         let (mut taken, mut found) = (Vec::new(), Vec::new());
@@ -240,8 +237,7 @@ impl Batch {
                 _ => {}
             }
         }
-        context.journal.keep(node, taken);
-        context.journal.keep_found(node, found);
+        context.hand_out(node, taken, found)?;
         Ok(outcomes)
     }
 
@@ -312,6 +308,17 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
             }
             answer
         }
+        TakeOutcome::Reserved(reservation) => pending.order.reserved(*reservation, false),
+        TakeOutcome::StillHeld => Err(unavailable(Unavailable::Lock, NumberTaken::No)),
+        TakeOutcome::SeriesChanging => {
+            Err(unavailable(Unavailable::SeriesChanged, NumberTaken::No))
+        }
+        TakeOutcome::SeriesUnknown { why } => {
+            tracing::debug!(why, "nothing is reserved");
+            Err(unavailable(Unavailable::SeriesUnread, NumberTaken::No))
+        }
+        TakeOutcome::NotKeptApart => Err(reserving::not_kept_apart(&pending.order)),
+        TakeOutcome::BesideOlder => Err(unavailable(Unavailable::OlderProcess, NumberTaken::No)),
         TakeOutcome::Below { serial, counter_id, value } => {
             let at = (counter_id, value);
             Err(replay::below_start(&pending.order, usize::from(serial), at))
@@ -319,6 +326,7 @@ fn answer(context: &Arc<Context>, at: At, pending: PendingRequest, outcome: Take
         TakeOutcome::Exhausted { serial } => {
             Err(replay::exhausted(&pending.order, usize::from(serial)))
         }
+        TakeOutcome::TooFew { left } => Err(reserving::too_few(left)),
         TakeOutcome::BeforeLast { last_date } => {
             Err(replay::before_last(&pending.order, last_date))
         }
@@ -348,5 +356,6 @@ fn order(pending: &PendingRequest, since_us: i64) -> TakeRequest {
         specs: pending.order.specs.clone(),
         question: pending.order.question(since_us),
         retry_count: pending.retry_count(),
+        reserve_us: pending.order.reserve_us,
     }
 }

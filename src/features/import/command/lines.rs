@@ -40,6 +40,12 @@ pub(super) fn report(report: &Report) -> Vec<String> {
         let closed = report.into_closed;
         lines.push(format!("{closed} of the numbers are dated in periods that are closed"));
     }
+    if report.assigned > 0 {
+        let assigned = report.assigned;
+        lines.push(format!(
+            "{assigned} numbers of ranges had documents, which are not imported: assign them again"
+        ));
+    }
     if report.applied {
         lines.push("imported".into());
     } else if *problems_total == 0 {

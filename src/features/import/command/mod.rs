@@ -12,7 +12,6 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde::Serialize;
 
-use crate::auth::LOCAL_USER;
 use crate::config::Settings;
 use crate::engine::allocator::Catalog;
 use crate::features::import::{
@@ -23,6 +22,7 @@ use crate::ledger::{Event, Expected, LedgerError, SeriesChange, SharedLedger};
 use crate::startup::{load_catalog, must_have_key};
 use crate::terminal::output::{print, print_json, say};
 use crate::terminal::session::{clock, foresee_catalog, open_ledger};
+use crate::terminal::user::UserArg;
 use handover::Handover;
 use numbering::SeriesDefinition;
 use progress::Progress;
@@ -70,6 +70,9 @@ pub struct ImportArgs {
     /// Add numbers that are dated in closed periods, too
     #[arg(long, conflicts_with_all = ["from_table", "from_ledger"])]
     pub into_closed: bool,
+    /// Who moves in what names no user.
+    #[command(flatten)]
+    pub user: UserArg,
     /// Write; without it only report
     #[arg(long)]
     pub apply: bool,
@@ -107,7 +110,8 @@ pub async fn run(settings: &Settings, args: ImportArgs) -> anyhow::Result<()> {
     let saved;
     let catalog = of_any_time(&catalog, &ledger).await?;
     let ImportArgs { series, type_code, project, into_closed, .. } = args.clone();
-    let choice = Choice { series, type_code, project, user_id: LOCAL_USER.into(), into_closed };
+    let user_id = args.user.actor()?;
+    let choice = Choice { series, type_code, project, user_id, into_closed };
     let list = (!args.is_of_counters()).then(|| ListFile::open(args.source.as_ref()));
     let list = list.transpose()?;
     let progress = Progress::start(list.as_ref());

@@ -44,7 +44,14 @@ fn issued(count: u64) -> Issued {
         path: IssuePath::Redis,
     };
     let last_number = (count > 1).then(|| "BOX-009/20".into());
-    Issued { entry, series: "BOX".into(), last_number, replayed: false }
+    Issued {
+        entry,
+        series: "BOX".into(),
+        last_number,
+        replayed: false,
+        new_counters: Vec::new(),
+        reserved_until_us: None,
+    }
 }
 
 #[test]

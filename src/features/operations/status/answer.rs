@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::reservations::ReservationsAnswer;
 use super::verdict::Judged;
 use crate::engine::reconciler::{Life, Observed};
 use crate::ledger::{
@@ -34,6 +35,8 @@ pub(super) struct StatusAnswer {
     pub(super) ceilings: Vec<CeilingAnswer>,
     /// None if they could not be read.
     pub(super) totals: Option<Totals>,
+    /// Live reservations; none if they could not be counted.
+    pub(super) reservations: Option<ReservationsAnswer>,
 }
 
 impl StatusAnswer {

@@ -7,6 +7,7 @@ use comfy_table::Table;
 use numbering::escaped;
 
 use super::answer::{NodeAnswer, PartitionAnswer, RedisAnswer, StatusAnswer};
+use super::reservations::ReservationsAnswer;
 use super::verdict::LATE_MS;
 use crate::ledger::Totals;
 use crate::terminal::words;
@@ -91,6 +92,7 @@ impl StatusAnswer {
             PageLine { text: format!("ledger {}", self.engine), mood: Mood::Plain },
         ];
         lines.extend(self.totals.map(totals_line));
+        lines.extend(self.reservations.and_then(ReservationsAnswer::line));
         lines.extend(self.partition_rows().lines());
         lines.extend(self.details());
         lines.extend(self.asking());
@@ -120,16 +122,9 @@ impl StatusAnswer {
     }
 
     fn partition_rows(&self) -> Rows {
-        let mut rows = Rows::new([
-            "partition",
-            "epoch",
-            "state",
-            "owner",
-            "wanted",
-            "closed before",
-            "redis",
-            "cause",
-        ]);
+        const HEADS: [&str; 8] =
+            ["partition", "epoch", "state", "owner", "wanted", "closed before", "redis", "cause"];
+        let mut rows = Rows::new(HEADS);
         for alike in self
             .partitions
             .chunk_by(|one, next| cells(one) == cells(next) && self.mood(one) == self.mood(next))
@@ -457,6 +452,7 @@ mod tests {
             untold_tokens: Vec::new(),
             ceilings: Vec::new(),
             totals: Some(Totals::default()),
+            reservations: None,
         })
     }
 

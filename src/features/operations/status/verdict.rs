@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::answer::{NodeAnswer, StatusAnswer};
 use super::page::{Mood, PageLine};
+use super::reservations::ReservationsAnswer;
 use crate::ledger::Totals;
 
 /// The reason for a ledger on which no process runs.
@@ -16,6 +17,20 @@ const NEEDS_NONE: &str = "no process runs, and `numerator next` needs none; over
 
 /// Tokens written by other means than the program: one, and many.
 const UNTOLD: (&str, &str) = ("token that no event tells of", "tokens that no event tells of");
+
+/// A confirmed number that no sweep journals.
+const RESERVATION_LATE: (Mood, Verdict, &str) = (
+    Mood::Warning,
+    Verdict::SomethingToDo,
+    "a confirmed reservation that is not in the journal after a minute",
+);
+
+/// A reservation that a transaction holds.
+const RESERVATION_HELD: (Mood, Verdict, &str) = (
+    Mood::Warning,
+    Verdict::SomethingToDo,
+    "a reservation that is held although its time is over for a quarter of an hour",
+);
 
 /// Records that wait for the journal longer than this are reported, in milliseconds.
 pub(super) const LATE_MS: u64 = 10_000;
@@ -155,6 +170,8 @@ impl StatusAnswer {
                 "processes that the ledger keeps from their work",
             ),
             counted(warning, many(rejected), "rejected record", "rejected records"),
+            self.is_reservation_late().then(|| told(RESERVATION_LATE)),
+            self.is_reservation_held().then(|| told(RESERVATION_HELD)),
             counted(bad, self.untold_tokens.len(), UNTOLD.0, UNTOLD.1),
             counted(
                 bad,
@@ -171,6 +188,14 @@ impl StatusAnswer {
         ];
         found.extend(others.into_iter().flatten());
         found
+    }
+
+    fn is_reservation_late(&self) -> bool {
+        self.reservations.is_some_and(ReservationsAnswer::is_late)
+    }
+
+    fn is_reservation_held(&self) -> bool {
+        self.reservations.is_some_and(ReservationsAnswer::is_held)
     }
 
     /// The meaning of no running process. With a file every command is a process of its own, and

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use numbering::{ReferenceData, Series};
 
 use super::{NUMBERS_MAX, ReviseError, RevisionRequest};
+use crate::features::lifecycle::issuer;
 use crate::ledger::{JournalRow, LedgerError, Position, SharedLedger};
 
 /// Pages of a document's numbers that are searched, the oldest first.
@@ -82,21 +83,6 @@ impl Issuers {
         ledger: &SharedLedger,
         row: &JournalRow,
     ) -> Result<Series, LedgerError> {
-        let record = &row.entry.record;
-        let version = ledger.series().version(record.series_id, record.version).await?;
-        let named = || format!("series {} version {}", record.series_id, record.version);
-        let version =
-            version.ok_or_else(|| LedgerError::Refused(format!("{} is gone", named())))?;
-        let series = Series::restore(version.definition)
-            .map_err(|error| LedgerError::Refused(format!("{}: {error}", named())))?;
-        if !series.refers() {
-            return Ok(series);
-        }
-        let reference = match &self.reference {
-            Some(reference) => Arc::clone(reference),
-            None => Arc::new(ledger.reference().data().await?),
-        };
-        self.reference = Some(Arc::clone(&reference));
-        Ok(series.with_reference(reference))
+        issuer::compile(ledger, row, &mut self.reference).await
     }
 }

@@ -7,6 +7,10 @@ use sqlx_macros::FromRow;
 use crate::columns::{unsigned, unsigned_small};
 use crate::{At, LedgerError};
 
+/// The serial of the counters of numbers as written: no series has a serial of such a name. Their
+/// values are places in a list, and no number shows one.
+pub const AS_WRITTEN_SERIAL: &str = "as-written";
+
 /// A counter as a request names it: its identity, and what creates it where there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterSpec {
@@ -116,6 +120,10 @@ pub struct Counter {
     pub step: u64,
     /// How many values of this epoch the journal holds.
     pub journaled: u64,
+    /// How many of its values ever came back from reservations. Only rises.
+    pub returned: u64,
+    /// How many of those left the register again. Only rises; the others are the next to be taken.
+    pub reissued: u64,
 }
 
 /// The columns of a counter but for its seeder.
@@ -133,6 +141,8 @@ pub(crate) struct CounterRow {
     ceiling: i64,
     step: i64,
     journaled: i64,
+    returned: i64,
+    reissued: i64,
 }
 
 impl TryFrom<CounterRow> for Counter {
@@ -152,6 +162,8 @@ impl TryFrom<CounterRow> for Counter {
             ceiling: row.ceiling,
             step: unsigned(row.step, "counter.step")?,
             journaled: unsigned(row.journaled, "counter.journaled")?,
+            returned: unsigned(row.returned, "counter.returned")?,
+            reissued: unsigned(row.reissued, "counter.reissued")?,
         })
     }
 }
@@ -161,6 +173,12 @@ impl Counter {
     #[must_use]
     pub fn name(&self) -> String {
         name(self.series_id, &self.serial, &self.key)
+    }
+
+    /// Whether it counts numbers as written, and none that its series renders.
+    #[must_use]
+    pub fn is_as_written(&self) -> bool {
+        self.serial == AS_WRITTEN_SERIAL
     }
 
     /// How many values it may still take in its epoch, as far as the ledger knows.
@@ -200,8 +218,16 @@ pub enum GapReason {
     /// explain.
     #[serde(rename = "before-import")]
     BeforeImport,
-    /// Jumped over at a change of the counter that two people approve.
+    /// Jumped over at a change of the counter that two people approve, or by a number that was
+    /// given by hand; or given back before, and left below by one of these or by an import.
     Skipped,
+    /// Reserved, and given back before it was used; or passed over by a number that was given by
+    /// hand: the next to be taken.
+    Returned,
+    /// Reserved and cancelled, where a series keeps its order of dates.
+    Cancelled,
+    /// Reserved and never confirmed, where a series keeps its order of dates.
+    Expired,
 }
 
 /// An entry of the gap register.

@@ -51,7 +51,16 @@ pub struct ListedCounter {
 /// Counters of a serial that are looked at for one value: each costs a look into an index.
 pub const COUNTERS_LOOKED_MAX: u32 = 100_000;
 
-/// Counters of which a range holds a value.
+/// Which runs of values a search for the holders of a value looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueRuns {
+    /// Ranges that were issued: in the journal, in the archive, or of a record that is put aside.
+    Issued,
+    /// Gaps.
+    Gaps,
+}
+
+/// Counters of which a run holds a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
     /// Their ids, the lowest of them where they are very many.

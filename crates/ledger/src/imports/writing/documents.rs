@@ -1,9 +1,9 @@
 //! The documents that an import numbers, and concurrent transactions that number them (F29).
 //!
-//! Never adds a document's number to one that is taken here at the same time: a take looks for the
-//! document under its name, and before the commit the import has all names of its own. A take that
-//! looked earlier has committed by then, and the import is undone; a later one finds what was
-//! imported.
+//! Never adds a document's number to one that is taken here, or assigned to it, at the same time:
+//! takes and assignments look for the document under its name, and before the commit the import
+//! has all names of its own. One that looked earlier has committed by then, and the import is
+//! undone; a later one finds what was imported.
 
 use std::collections::BTreeSet;
 

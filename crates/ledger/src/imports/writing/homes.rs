@@ -14,10 +14,12 @@ use crate::dialect::Conn;
 use crate::protocol::lift::{self, Stand};
 use crate::protocol::partitions;
 use crate::query::query_as;
-use crate::series::{saving, versions};
+use crate::reference::tables;
+use crate::series::{as_written, saving, versions};
+use crate::store::Store;
 use crate::{
     Counter, ImportedCounter, ImportedVersion, LedgerError, PartitionState, SeriesVersion,
-    giving_up, reference,
+    giving_up,
 };
 
 /// Why a version is in force that was so before.
@@ -64,8 +66,10 @@ pub(super) async fn homes(
 ///
 /// # Errors
 /// `Refused` where another active series may give a text that one of them may have given, and where
-/// the series waits for a proof: saved anew it would count as proved.
+/// the series waits for a proof: saved anew it would count as proved. Those of a save where one of
+/// them could render a number that is kept as written.
 pub(super) async fn bring_versions(
+    store: &Store,
     conn: &mut Conn,
     earlier: &[ImportedVersion],
     now_us: i64,
@@ -84,6 +88,10 @@ pub(super) async fn bring_versions(
         };
         must_not_wait(conn, &in_force).await?;
         must_be_no_others(conn, &in_force, &new).await?;
+        let brought = new.iter().map(|version| version.definition.clone()).collect();
+        if let Some(question) = as_written::asked_by_save(store, conn, brought).await? {
+            question.compare().await?;
+        }
         let again = ImportedVersion {
             series_id,
             definition: in_force.definition.clone(),
@@ -129,7 +137,7 @@ async fn must_be_no_others(
     of: &SeriesVersion,
     earlier: &[&ImportedVersion],
 ) -> Result<(), LedgerError> {
-    let reference = Arc::new(reference::read(conn).await?);
+    let reference = Arc::new(tables::read(conn).await?);
     let mut others = versions::all_in_force(conn).await?;
     others.retain(|other| other.active && other.series_id != of.series_id);
     let others: Vec<SeriesDefinition> = others.into_iter().map(|other| other.definition).collect();

@@ -1,4 +1,4 @@
-//! Issued numbers: what is asked, what was taken, and what the journal answers.
+//! Issued numbers: what is asked, and what the journal answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, Serializer as _};
 use uuid::Uuid;
 
 use crate::columns::Word as _;
-use crate::{At, CounterSpec, Projects, Span};
+use crate::{AssignedNumber, At, Projects, Reservation, Span};
 
 /// Room for an ordinary record on its way through Redis.
 const FLAT_BYTES: usize = 384;
@@ -110,9 +110,18 @@ pub enum IssuePath {
     Database,
     /// None of ours: another system issued it, and it was imported.
     Imported,
+    /// None of ours: it was given by hand, and registered.
+    Registered,
+    /// None of ours: it was given by hand, no series could render it, and it is kept as written.
+    #[serde(rename = "as-written")]
+    AsWritten,
 }
 
 impl IssuePath {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Redis, Self::Database, Self::Imported, Self::Registered, Self::AsWritten];
+
     /// Its word, in the journal as in answers and log lines.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -141,14 +150,16 @@ impl Entry {
     /// Whether a number is the one that it has for a value of its first serial.
     #[must_use]
     pub fn shows(&self, value: u64, number: &str) -> bool {
-        let Some(head) = self.taken.first() else { return false };
-        let Some(distance) = value.checked_sub(head.range.first) else { return false };
-        let place = distance / head.range.step;
-        let values: Vec<u64> =
-            self.taken.iter().map(|taken| taken.range.first + place * taken.range.step).collect();
-        let partial = PartialNumber::parse(&self.record.mask).ok();
-        let text = partial.and_then(|partial| partial.fill(&values).ok());
-        text.as_deref() == Some(number)
+        self.text_of(value).as_deref() == Some(number)
+    }
+
+    /// The number that it has for a value of its first serial, from the first value on, if any.
+    #[must_use]
+    pub fn text_of(&self, value: u64) -> Option<String> {
+        let head = self.taken.first()?;
+        let place = value.checked_sub(head.range.first)? / head.range.step;
+        let values = self.taken.iter().map(|it| it.range.first + place * it.range.step);
+        PartialNumber::parse(&self.record.mask).ok()?.fill(&values.collect::<Vec<_>>()).ok()
     }
 
     /// The entry of an allocation as a flight wrote it into Redis: its values and its record.
@@ -177,66 +188,6 @@ pub struct Appended {
     pub homes: BTreeSet<u32>,
 }
 
-/// A request on the database path.
-#[derive(Clone, Debug)]
-pub struct TakeRequest {
-    /// What is asked.
-    pub record: Arc<Record>,
-    /// How many numbers.
-    pub count: u64,
-    /// Where no number may be dated before the last one: the counters that share a last date.
-    pub family: Option<String>,
-    /// The counters, one per serial; `CounterSpec::headroom` is not used.
-    pub specs: Vec<CounterSpec>,
-    /// Earlier numbers to look for.
-    pub question: Question,
-    /// Attempts so far. From the second one on, the ledger looks for the number that an earlier one
-    /// may have taken (F10).
-    pub retry_count: u32,
-}
-
-/// What the database path answers, one outcome per order in its order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Taken {
-    /// Outcomes.
-    pub outcomes: Vec<TakeOutcome>,
-}
-
-/// One outcome of the database path.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TakeOutcome {
-    /// Taken and journaled; final once the call returned.
-    Taken(Entry),
-    /// An earlier number was found under the order's keys.
-    Found(Found),
-    /// The counter of a serial has not reached the smallest value that the order may take. Nothing
-    /// was taken.
-    Below {
-        /// Index of the serial.
-        serial: u16,
-        /// The counter.
-        counter_id: i64,
-        /// Its value.
-        value: i64,
-    },
-    /// A serial is past its last value.
-    Exhausted {
-        /// Index of the serial.
-        serial: u16,
-    },
-    /// The counters of its family have a number of a later date. Nothing was taken.
-    BeforeLast {
-        /// That date.
-        last_date: String,
-    },
-    /// Another allocation has that number already: the value is spent, registered as a gap, never
-    /// handed out.
-    Collided {
-        /// The number.
-        number: String,
-    },
-}
-
 /// Keys under which an earlier number may be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
@@ -261,6 +212,26 @@ pub struct Question {
 }
 
 impl Question {
+    /// Whether a document has any number of a series, of whatever age, or holds one.
+    pub(crate) fn of_document(
+        series_id: i64,
+        user_id: &str,
+        document_id: &str,
+        documents: &DocumentsOf,
+    ) -> Self {
+        Question {
+            series_id,
+            user_id: user_id.to_owned(),
+            idempotency_key: None,
+            document_id: Some(document_id.to_owned()),
+            documents: documents.clone(),
+            payload_digest: String::new(),
+            again: false,
+            since_us: i64::MIN,
+            once_per_document: true,
+        }
+    }
+
     /// Whether an entry under the document is an answer: not one for another payload where the
     /// caller wants another number.
     #[must_use]
@@ -297,12 +268,56 @@ pub struct Found {
     pub by_document: Option<Entry>,
     /// The archive file that has the document's number, where the journal has none.
     pub archived: Option<String>,
+    /// A live reservation under the caller's key that is not confirmed.
+    pub reserved_by_key: Option<Box<Reservation>>,
+    /// The same under the document.
+    pub reserved_by_document: Option<Box<Reservation>>,
+    /// The number of a range that is assigned to the document, where that is numbered once and the
+    /// request wants no other number. No entry of the journal: it is not handed out with an answer.
+    pub assigned: Option<Box<AssignedNumber>>,
+}
+
+/// What a document has, so that it gets no other number.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DocumentHas {
+    /// A number of its own.
+    Number(Box<Entry>),
+    /// A number of a range, which is assigned to it.
+    Assigned(Box<AssignedNumber>),
+    /// A number that is reserved for it.
+    Reserved(Box<Reservation>),
+    /// A number whose record moved to this file of the archive.
+    Archived(String),
 }
 
 impl Found {
-    /// All that was found.
+    /// What the document has; what is issued comes before what is reserved.
+    #[must_use]
+    pub fn of_document(self) -> Option<DocumentHas> {
+        // Field by field: none that is added is to be missed.
+        let Found {
+            by_document,
+            assigned,
+            reserved_by_document,
+            archived,
+            by_key: _,
+            reserved_by_key: _,
+        } = self;
+        let number = by_document.map(|entry| DocumentHas::Number(Box::new(entry)));
+        number
+            .or(assigned.map(DocumentHas::Assigned))
+            .or(reserved_by_document.map(DocumentHas::Reserved))
+            .or(archived.map(DocumentHas::Archived))
+    }
+
+    /// All numbers that were found.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.by_key.iter().chain(&self.by_document)
+    }
+
+    /// All reservations that were found and are not confirmed.
+    pub fn reserved(&self) -> impl Iterator<Item = &Reservation> {
+        self.reserved_by_key.iter().chain(&self.reserved_by_document).map(|reserved| &**reserved)
     }
 }
 
@@ -315,6 +330,8 @@ pub struct JournalRow {
     pub series: String,
     /// `template_used`; likewise.
     pub template: String,
+    /// The time zone of its series by its IANA name; none where that is UTC, or in the archive.
+    pub timezone: Option<String>,
     /// The node that journaled it.
     pub node_id: NodeId,
     /// When the row was written.

@@ -3,7 +3,9 @@
 mod journal;
 mod partition;
 mod put_aside;
+mod take;
 
 pub use journal::*;
 pub use partition::*;
 pub use put_aside::*;
+pub use take::*;

@@ -92,6 +92,8 @@ pub enum EntryKind {
     Rejected,
     /// A record whose number another one has already.
     Collision,
+    /// Held by a document that is not final, or just confirmed.
+    Reserved,
     /// Taken in an epoch that lasts; its record may be on its way.
     Pending,
     /// Of a closed epoch that has not been looked through.
@@ -113,7 +115,7 @@ pub struct AccountEntry {
     pub row: Option<EntryRow>,
 }
 
-/// A row of the gap register, of the rejected records or of the collisions.
+/// A row of the gap register, of the rejected records, of the collisions or of the reservations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRow {
     /// Its id there.
@@ -135,10 +137,17 @@ pub struct AccountTally {
     pub issued: u64,
     /// Issued by another system, and imported.
     pub imported: u64,
+    /// Given by hand, and registered.
+    pub registered: u64,
+    /// Given by hand, and kept as written: of counters that count nothing else.
+    pub as_written: u64,
     /// Of those, in the archive: the files show which system issued them.
     pub archived: u64,
-    /// Gaps: `discarded`, `unaccounted`, `collided`, `before-import`, `skipped`.
-    pub gaps: [u64; 5],
+    /// Gaps: `discarded`, `unaccounted`, `collided`, `before-import`, `skipped`, `returned`,
+    /// `cancelled`, `expired`.
+    pub gaps: [u64; 8],
+    /// Reserved: held by documents that are not final.
+    pub reserved: u64,
     /// Rejected records.
     pub rejected: u64,
     /// Records whose number another one has.
@@ -163,6 +172,9 @@ impl AccountTally {
             GapReason::Collided => 2,
             GapReason::BeforeImport => 3,
             GapReason::Skipped => 4,
+            GapReason::Returned => 5,
+            GapReason::Cancelled => 6,
+            GapReason::Expired => 7,
         }
     }
 
@@ -170,8 +182,10 @@ impl AccountTally {
     #[must_use]
     pub fn sum(&self) -> u64 {
         let gaps: u64 = self.gaps.iter().sum();
-        let present = self.issued + self.imported + gaps + self.rejected + self.collisions;
-        (present + self.pending + self.unexamined + self.missing).saturating_sub(self.twice)
+        let numbers = self.issued + self.imported + self.registered + self.as_written;
+        let present = numbers + gaps + self.rejected + self.collisions;
+        (present + self.reserved + self.pending + self.unexamined + self.missing)
+            .saturating_sub(self.twice)
     }
 }
 
@@ -202,6 +216,53 @@ pub struct AccountPart {
     pub kept_aside: u64,
     /// Values in files of the archive that may have some of it: only the files show their dates.
     pub archived: u64,
+}
+
+/// The void numbers of a counter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountVoids {
+    /// How many there are.
+    pub voided: u64,
+    /// How many of them are replaced by another number.
+    pub replaced: u64,
+    /// The first of them, by value.
+    pub listed: Vec<AccountVoid>,
+}
+
+/// A void number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountVoid {
+    /// The row of its void.
+    pub life_id: i64,
+    /// Its value.
+    pub value: i64,
+    /// Its text.
+    pub number: String,
+    /// When it was voided.
+    pub voided_at_us: i64,
+    /// By whom.
+    pub voided_by: String,
+    /// Why.
+    pub reason: String,
+    /// The number in its place.
+    pub replaced_by: Option<String>,
+}
+
+/// A number that was given by hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountByHand {
+    /// The row of its registration.
+    pub life_id: i64,
+    /// Its value.
+    pub value: i64,
+    /// Its text.
+    pub number: String,
+    /// When it was registered.
+    pub registered_at_us: i64,
+    /// By whom.
+    pub registered_by: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// How many rows of the journal a checkpoint binds.
@@ -238,6 +299,12 @@ pub struct CounterAccount {
     pub part: Option<AccountPart>,
     /// Numbers that have a revision.
     pub revised: u64,
+    /// Numbers that are void.
+    pub voids: AccountVoids,
+    /// The first numbers that were given by hand, or are kept as written, by value.
+    pub by_hand: Vec<AccountByHand>,
+    /// Numbers that were given by hand, or are kept as written, and are not listed.
+    pub further_by_hand: u64,
     /// Files of the archive, not more than a few.
     pub files: Vec<String>,
     /// Files that are not listed.
@@ -272,6 +339,6 @@ impl CounterAccount {
     /// Whether nothing of it is open either.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.tally.pending + self.tally.unexamined == 0 && !self.is_unsettled
+        self.tally.reserved + self.tally.pending + self.tally.unexamined == 0 && !self.is_unsettled
     }
 }

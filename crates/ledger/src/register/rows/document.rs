@@ -4,10 +4,13 @@ use serde::Serialize;
 use sqlx_macros::FromRow;
 use uuid::Uuid;
 
-use crate::JournalRow;
+use crate::{Gap, JournalRow, LifeRow};
 
 /// Most revisions of one number.
 pub const REVISIONS_MAX: u32 = 100;
+
+/// The counter of the journal rows that keep the texts of revisions. No counter has this id.
+pub(crate) const REVISION_TEXTS: i64 = 0;
 
 /// The place of a number among those of its document, in the order in which they were asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,37 @@ impl ValueOf {
         let value = i64::try_from(first.range.first).ok()?;
         Some(ValueOf { counter_id: first.counter_id, value })
     }
+}
+
+/// A revision as a row of a list, with the number that it is one of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RevisedRow {
+    /// Its id.
+    pub revision_id: i64,
+    /// The label, and the text with it.
+    pub revision: Revision,
+    /// Where that text is unique.
+    pub scope: String,
+    /// The number as it was issued.
+    pub row: JournalRow,
+}
+
+impl RevisedRow {
+    /// The place of the revision in a list: that of the journal row which keeps its text.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        let of = ValueOf { counter_id: REVISION_TEXTS, value: self.revision_id };
+        Position { issued_at_us: self.revision.revised_at_us, of }
+    }
+}
+
+/// Gaps next to numbers of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GapsBeside {
+    /// Each with the number that it is next to.
+    pub gaps: Vec<(ValueOf, Gap)>,
+    /// Of how many of the numbers, in their order.
+    pub numbers: usize,
 }
 
 /// A revision to write.
@@ -102,4 +136,6 @@ pub enum Revised {
     Collided,
     /// The number has [`REVISIONS_MAX`] revisions.
     TooMany,
+    /// The number is void, and its revisions with it: this row says since when.
+    Voided(LifeRow),
 }

@@ -1,6 +1,7 @@
 //! What people look for in the register of numbers.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use numbering::ORIGINATORS;
 use numerator_runtime::actor::{identity_of, person_of};
@@ -9,13 +10,13 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::{IssuePath, JournalRow, Position, RowVisibility};
 
-/// Most rows of a page of [`crate::Register::export`]: with more a database may think it cheaper to
-/// read the whole journal for each page.
+/// Most rows of a page of an export: with more a database may think it cheaper to read the whole
+/// journal for each page.
 pub const SEARCH_ROWS_MAX: u32 = 2_000;
 
 /// What to look for in the journal; all given fields must match. Texts are in normal form C, like
-/// those of the journal; type, project and originator are kept there as they were sent, and found
-/// in that form or decomposed.
+/// those of the journal; type, project and variables are kept there as they were sent, and found in
+/// that form or decomposed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JournalFilter {
     /// The number (exact).
@@ -38,10 +39,15 @@ pub struct JournalFilter {
     pub project: Option<String>,
     /// The originating organization: the variable `ORIGINATOR`, or `ORG_CODE`, its older name.
     pub originator: Option<String>,
+    /// Further variables by name, each with the value that it must have.
+    pub variables: BTreeMap<String, String>,
     /// Issued at or after.
     pub from_us: Option<i64>,
     /// Issued before.
     pub until_us: Option<i64>,
+    /// Narrower bounds of some series: a day begins at another instant in each time zone.
+    #[serde(skip)]
+    pub periods: Vec<SeriesPeriod>,
     /// Of documents of this civil date or a later one, `YYYY-MM-DD`.
     pub dated_from: Option<String>,
     /// Of documents of a date before this one.
@@ -63,6 +69,36 @@ pub struct JournalFilter {
     pub shown: RowVisibility,
 }
 
+/// How long a search may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchPace {
+    /// As long as a request: seconds.
+    Request,
+    /// As long as a search through the journal: ten minutes.
+    Export,
+}
+
+/// The time of issue of the numbers of some series, in microseconds of UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeriesPeriod {
+    /// The series, by id.
+    pub series: Vec<i64>,
+    /// Issued at or after.
+    pub from_us: Option<i64>,
+    /// Issued before.
+    pub until_us: Option<i64>,
+}
+
+impl SeriesPeriod {
+    /// Whether numbers of a series may be issued at a time: those of other series may.
+    #[must_use]
+    pub fn admits(&self, series_id: i64, issued_at_us: i64) -> bool {
+        !self.series.contains(&series_id)
+            || self.from_us.is_none_or(|from_us| issued_at_us >= from_us)
+                && self.until_us.is_none_or(|until_us| issued_at_us < until_us)
+    }
+}
+
 /// What became of a number since it was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -71,6 +107,10 @@ pub enum NumberStatus {
     Issued,
     /// It has another label by now.
     Revised,
+    /// It is void, and no other number stands in its place.
+    Voided,
+    /// It is void, and another number stands in its place.
+    Replaced,
 }
 
 /// The order of a list of numbers.
@@ -119,6 +159,7 @@ impl JournalFilter {
     pub fn looks_at_rows(&self) -> bool {
         let texts = [&self.number_part, &self.type_code, &self.project, &self.originator];
         texts.into_iter().chain([&self.dated_from, &self.dated_until]).any(Option::is_some)
+            || !self.variables.is_empty()
             || self.series_id.is_some()
             || self.status.is_some()
             || self.path.is_some()
@@ -154,11 +195,27 @@ impl JournalFilter {
             && ORIGINATORS
                 .iter()
                 .any(|name| is_spelling(&self.originator, record.context.get(*name)))
-            && self.from_us.is_none_or(|from_us| record.issued_at_us >= from_us)
-            && self.until_us.is_none_or(|until_us| record.issued_at_us < until_us)
+            && self.has_variables(&record.context)
+            && self.is_within(record.series_id, record.issued_at_us)
             && self.dated_from.as_deref().is_none_or(|from| date >= from)
             && self.dated_until.as_deref().is_none_or(|until| date < until)
             && self.path.is_none_or(|path| row.entry.path == path)
+    }
+
+    /// Whether variables have the values that are asked for.
+    #[must_use]
+    pub fn has_variables(&self, context: &BTreeMap<String, String>) -> bool {
+        self.variables.iter().all(|(name, wanted)| {
+            context.get(name).is_some_and(|value| value.nfc().eq(wanted.nfc()))
+        })
+    }
+
+    /// Whether a time is one that is asked for of a series.
+    #[must_use]
+    pub fn is_within(&self, series_id: i64, at_us: i64) -> bool {
+        self.from_us.is_none_or(|from_us| at_us >= from_us)
+            && self.until_us.is_none_or(|until_us| at_us < until_us)
+            && self.periods.iter().all(|period| period.admits(series_id, at_us))
     }
 
     /// Whether the text of a number is one that is asked for.
