@@ -38,7 +38,7 @@ impl Marks {
 #[derive(Clone, Copy, Debug)]
 struct Confirmation {
     marks: Marks,
-    /// When the last of them was confirmed.
+    /// When the last of them was asked for: the answer may be read a sleep later.
     at_us: i64,
     /// The incarnation in which it registered: it acts in no other.
     incarnation: Incarnation,
@@ -75,7 +75,7 @@ impl LastSeen {
         Some(Confirmed { node, beat, batches, incarnation: number, nonce, at_us })
     }
 
-    /// Notes that a node was registered, when, and in which incarnation.
+    /// Notes that a node was registered, when that was asked for, and in which incarnation.
     pub(super) fn register(&self, node: NodeId, incarnation: Incarnation, at_us: i64) {
         let marks = Marks::default();
         let new = Confirmation { marks, at_us, incarnation, is_forgotten: false };
@@ -87,11 +87,12 @@ impl LastSeen {
         self.nodes().get(&node).map(|known| known.incarnation)
     }
 
-    /// Notes a confirmation of the ledger to a node that registered through this handle, and when.
-    pub(super) fn confirm(&self, node: NodeId, confirmed: Marks, now_us: i64) {
+    /// Notes a confirmation of the ledger to a node that registered through this handle, and when
+    /// that was asked for.
+    pub(super) fn confirm(&self, node: NodeId, confirmed: Marks, asked_at_us: i64) {
         let mut nodes = self.nodes();
         let Some(Confirmation { marks, at_us, .. }) = nodes.get_mut(&node) else { return };
-        *at_us = now_us.max(*at_us);
+        *at_us = asked_at_us.max(*at_us);
         marks.beat = marks.beat.max(confirmed.beat);
         marks.batches = marks.batches.max(confirmed.batches);
     }

@@ -7,6 +7,7 @@ mod acceptance;
 mod as_written;
 mod assignments;
 mod blocks;
+mod confirmations;
 mod holds;
 mod registrations;
 mod removals;

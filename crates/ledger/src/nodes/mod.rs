@@ -44,6 +44,7 @@ impl Nodes<'_> {
         within: OneIncarnation,
     ) -> Result<(), LedgerError> {
         self.call(CALL.of(Share::Watch), async |store| {
+            let asked_at_us = store.clock.now_us();
             let mut tx = store.begin_in(within).await?;
             // An identity is never drawn twice: a row that is there is this call's own, repeated.
             query(
@@ -58,7 +59,7 @@ impl Nodes<'_> {
             .execute(&mut *tx)
             .await?;
             commit(tx).await?;
-            store.last_seen.register(node.node_id, within.0, store.clock.now_us());
+            store.last_seen.register(node.node_id, within.0, asked_at_us);
             Ok(())
         })
         .await

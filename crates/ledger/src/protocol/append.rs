@@ -79,6 +79,8 @@ async fn attempt(
     entries: &[&Entry],
     write_mode: WriteMode,
 ) -> Result<Appended, LedgerError> {
+    // A process that sleeps before it reads the answer reads it by a later clock (F36).
+    let asked_at_us = store.clock.now_us();
     // A waiter for these rows does not wait longer for a counter that it does not need.
     let mut tx = store.begin_brief(Some(node)).await?;
     marks::must_be_remembered(store, &mut *tx, node).await?;
@@ -89,7 +91,7 @@ async fn attempt(
     let counted = marks::count_batch(&mut *tx, node).await?;
     commit(tx).await?;
     if let Some(counted) = counted.filter(|_| store.last_seen.of(node).is_some()) {
-        store.last_seen.confirm(node, counted, store.clock.now_us());
+        store.last_seen.confirm(node, counted, asked_at_us);
     }
     Ok(appended)
 }
