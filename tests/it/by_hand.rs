@@ -1,6 +1,9 @@
 //! Numbers that were given by hand, over HTTP and by the command: who registers them, what is
 //! refused and how, what they pass over, and what auditors see.
 
+mod loans;
+mod told_again;
+
 use std::time::Duration;
 
 use reqwest::Method;

@@ -178,6 +178,12 @@ impl LedgerError {
         (is_state(code) || code.parse::<u32>().is_ok()).then_some(code)
     }
 
+    /// The same behind the commit of what the call wrote: the caller learns only that it may be
+    /// written, and asks again.
+    pub(crate) fn behind_commit(self) -> Self {
+        LedgerError::Unreachable { cause: self.to_string(), maybe_written: true }
+    }
+
     /// Whether the call may have written.
     #[must_use]
     pub fn maybe_written(&self) -> bool {
@@ -320,6 +326,12 @@ fn of_code(code: &str, constraint: Option<&str>, message: &str) -> LedgerError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_goes_wrong_behind_a_commit_may_be_written() {
+        let late = LedgerError::WentBack("it was answered".into()).behind_commit();
+        assert!(late.maybe_written() && late.retry_useful(), "{late}");
+    }
 
     #[test]
     fn a_code_says_whether_to_try_again() {

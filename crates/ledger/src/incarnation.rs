@@ -59,6 +59,6 @@ pub struct Confirmed {
     pub incarnation: i64,
     /// The nonce that was drawn with it.
     pub nonce: Uuid,
-    /// When the last of it was confirmed, in microseconds of UTC.
+    /// When the last of it was asked for, in microseconds of UTC.
     pub at_us: i64,
 }

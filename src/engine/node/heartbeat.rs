@@ -80,7 +80,7 @@ impl Membership {
             Ok(living) => {
                 self.testify();
                 // Each time before the next heartbeat: others count on it (F25).
-                self.look_at(living);
+                self.look_at(living, sent_at);
                 let beat = self.ledger.confirmed(node).map(|confirmed| (confirmed, sent_at));
                 if self.ledger.has_unproven_takes() {
                     *self.unproven.lock().expect("no holder of this lock panics") = beat;

@@ -140,9 +140,11 @@ impl Membership {
         };
         // Nothing was handed out before.
         membership.note_replayed_by(node, Replayed::default());
+        let asked_at = Instant::now();
         match membership.ledger.nodes().list().await {
             Ok(nodes) => {
-                membership.look_at(nodes.iter().map(|node| (node.node_id, node.beat)).collect());
+                let living = nodes.iter().map(|node| (node.node_id, node.beat)).collect();
+                membership.look_at(living, asked_at);
             }
             Err(error) => tracing::debug!(%error, "cannot read the nodes"),
         }
@@ -193,10 +195,11 @@ impl Membership {
         self.memory.lock().expect("no holder of this lock panics")
     }
 
-    /// Takes over the nodes that the ledger shows, each with its heartbeats.
-    pub(super) fn look_at(&self, living: Vec<(NodeId, i64)>) {
+    /// Takes over the nodes that the ledger shows, each with its heartbeats, and when it was asked
+    /// for them.
+    pub(super) fn look_at(&self, living: Vec<(NodeId, i64)>, asked_at: Instant) {
         if self.ledger.fails_over() {
-            self.memory().look(living, Instant::now(), self.node_ttl);
+            self.memory().look(living, asked_at, self.node_ttl);
         }
     }
 

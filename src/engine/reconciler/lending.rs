@@ -79,7 +79,7 @@ impl<'c> Loan<'c> {
     /// killed process did not take back is this one.
     ///
     /// # Errors
-    /// A ledger that does not answer; nothing is lent then, or it is taken back.
+    /// A ledger that does not answer: what may be lent is taken back.
     async fn begin(
         context: &'c Context,
         partition: u32,
@@ -87,17 +87,23 @@ impl<'c> Loan<'c> {
         detail: Value,
     ) -> Result<Option<Self>, LedgerError> {
         let (ledger, lender) = (&context.ledger, Some(context.membership.node()));
-        let is_lent = ledger.lend_by(lender, partition, [None, Some(id)]).await?
-            || ledger.lend_by(lender, partition, [Some(id), Some(id)]).await?;
-        if !is_lent {
-            return Ok(None);
-        }
         let loan = Self::left(context, partition, id, detail);
-        if let Err(error) = loan.note("partition-lent").await {
-            loan.take_back().await;
-            return Err(error);
+        let begun = async {
+            let is_lent = ledger.lend_by(lender, partition, [None, Some(id)]).await?
+                || ledger.lend_by(lender, partition, [Some(id), Some(id)]).await?;
+            if is_lent {
+                loan.note("partition-lent").await?;
+            }
+            Ok(is_lent)
+        };
+        match begun.await {
+            Ok(is_lent) => Ok(is_lent.then_some(loan)),
+            Err(error) => {
+                // It is lent where only the answer was lost.
+                loan.take_back().await;
+                Err(error)
+            }
         }
-        Ok(Some(loan))
     }
 
     /// One that a killed process may have left, to be taken back.
@@ -150,8 +156,8 @@ impl<'c> Loan<'c> {
         }
         tracing::error!(
             partition,
-            "the partition stays lent to the database; `numerator fallback off` gives it back to \
-             redis"
+            "the partition may stay lent to the database; `numerator fallback off` gives it back \
+             to redis"
         );
     }
 

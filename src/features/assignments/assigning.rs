@@ -21,7 +21,9 @@ use crate::engine::reconciler::Loan;
 use crate::features::lifecycle::error::LifecycleError;
 use crate::features::lifecycle::issuer::compile;
 use crate::features::lifecycle::naming::{By, FoundNumber, NumberName, find};
-use crate::ledger::{Assigned, Assigning, LedgerError, LifeRow, NewAssignment, SharedLedger};
+use crate::ledger::{
+    Assigned, Assigning, DocumentHas, LedgerError, LifeRow, NewAssignment, SharedLedger,
+};
 use crate::node::{NodeId, system_random};
 use crate::startup::Service;
 use crate::web::journal_wait::TryOf;
@@ -84,7 +86,12 @@ pub(crate) async fn assign(
     };
     let outcome = assign_at_rest(service, node, &new).await?;
     service.context.membership.must_not_have_slept(asked_at, node).await?;
-    must_hand_out(service, node)?;
+    // A refusal that shows the document's number hands it out (F30).
+    let shown = match &outcome {
+        Assigning::DocumentHas(DocumentHas::Number(entry)) => Some(&**entry),
+        _ => None,
+    };
+    service.context.hand_out(node, Vec::new(), shown)?;
     let (Assigned { row, is_once }, replayed) = match outcome {
         Assigning::Written(assigned) => (assigned, false),
         Assigning::Known(assigned) => (assigned, true),
@@ -115,7 +122,7 @@ pub(crate) async fn assigned_before(
     let series_id = found.row.entry.record.series_id;
     let known = ledger.life().assigned(found.of, series_id).await?;
     service.context.membership.must_not_have_slept(asked_at, node).await?;
-    must_hand_out(service, node)?;
+    service.context.hand_out(node, Vec::new(), [])?;
     let is_same = |known: &Assigned| known.row.document_id.as_deref() == Some(&*order.document_id);
     let known = known.filter(is_same);
     Ok(known.map(|Assigned { row, is_once }| Assignment { found, row, is_once, replayed: true }))
@@ -148,11 +155,6 @@ async fn documents_of(
     let series = compile(ledger, &found.row, &mut None).await?;
     let project = found.row.entry.record.project.clone();
     Ok(series.documents_of(&Inputs { project, ..Inputs::default() }))
-}
-
-/// Refuses to answer once the processes may have agreed on a ledger without the assignment (F25).
-fn must_hand_out(service: &Service, node: NodeId) -> Result<(), LedgerError> {
-    service.context.membership.must_hand_out(node).map(drop)
 }
 
 /// Assigns it where the database has the partition or the series does not need that, or once the

@@ -13,7 +13,7 @@ use super::error::NotRegistered;
 use crate::auth::Identity;
 use crate::engine::allocator::{AllocError, Request, SaidByHand};
 use crate::engine::reconciler::Loan;
-use crate::ledger::{Entry, NumberByHand, RegisteredNumber, Registering};
+use crate::ledger::{DocumentHas, Entry, NumberByHand, RegisteredNumber, Registering};
 use crate::node::{NodeId, system_random};
 use crate::startup::Service;
 use crate::web::instant::reserved_until;
@@ -70,16 +70,19 @@ pub(crate) async fn register(
         (None, None) => register_at_rest(service, node, &read.new).await?,
     };
     service.context.membership.must_not_have_slept(asked_at, node).await?;
+    // A refusal that shows the document's number hands it out, too (F30).
+    let (written, found) = match &outcome {
+        Registering::Written(number) => (vec![number.entry.clone()], None),
+        Registering::Known(number) => (Vec::new(), Some(&number.entry)),
+        Registering::DocumentHas(DocumentHas::Number(entry)) => (Vec::new(), Some(&**entry)),
+        _ => (Vec::new(), None),
+    };
+    service.context.hand_out(node, written, found)?;
     let (number, replayed) = match outcome {
         Registering::Written(number) => (*number, false),
         Registering::Known(number) => (*number, true),
         other => return Err(refused(&identity, &read.series, &read.new, other)),
     };
-    let (written, found) = match replayed {
-        true => (Vec::new(), Some(&number.entry)),
-        false => (vec![number.entry.clone()], None),
-    };
-    service.context.hand_out(node, written, found)?;
     Ok(Registration { number, series: read.series, replayed })
 }
 

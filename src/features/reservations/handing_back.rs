@@ -180,16 +180,16 @@ pub(crate) async fn hand_back(
     let (asked_at, node) = (Instant::now(), context.membership.node());
     let outcome = reservations.hand_back(node, &order).await?;
     context.membership.must_not_have_slept(asked_at, node).await?;
+    // The process that issued those of an earlier call may have kept none.
+    let (written, found) = match &outcome {
+        BlockOutcome::Done { entries, .. } => (entries.clone(), &[][..]),
+        BlockOutcome::Repeated { entries, .. } => (Vec::new(), &entries[..]),
+        _ => (Vec::new(), &[][..]),
+    };
+    context.hand_out(node, written, found)?;
     match outcome {
-        BlockOutcome::Done { ended, entries } => {
-            context.hand_out(node, entries, [])?;
-            Ok(HandedBackBlock { ended, replayed: false })
-        }
-        BlockOutcome::Repeated { ended, entries } => {
-            // The process that issued them may have kept none.
-            context.hand_out(node, Vec::new(), &entries)?;
-            Ok(HandedBackBlock { ended, replayed: true })
-        }
+        BlockOutcome::Done { ended, .. } => Ok(HandedBackBlock { ended, replayed: false }),
+        BlockOutcome::Repeated { ended, .. } => Ok(HandedBackBlock { ended, replayed: true }),
         BlockOutcome::Held => Err(ActError::Refused(ActOutcome::Held).into()),
         BlockOutcome::Flawed { place, flaw } => match order.used.into_iter().nth(place) {
             Some(used) => Err(HandBackError::Flawed { place, used, flaw }),

@@ -11,9 +11,12 @@ use crate::ledger::{ChangeRefusal, LedgerError, SeriesRefusal, TokenRefusal};
 impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
         let slug = match &error {
-            LedgerError::Unreachable { .. } | LedgerError::Fault(_) | LedgerError::Unfit(_) => {
-                Slug::DatabaseConnection
-            }
+            // A process that the ledger forgot, or that others took for dead, is another one soon.
+            LedgerError::Unreachable { .. }
+            | LedgerError::Fault(_)
+            | LedgerError::Unfit(_)
+            | LedgerError::WentBack(_)
+            | LedgerError::NodeGone(_) => Slug::DatabaseConnection,
             LedgerError::LockTimeout { .. } => Slug::LockTimeout,
             LedgerError::Conflict(_) => Slug::VersionConflict,
             LedgerError::SeriesChanged => {

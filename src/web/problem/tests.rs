@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::allocator::Unavailable;
+use crate::node::NodeId;
 
 async fn rendered(problem: &Problem, language: Locale) -> (Response, Value) {
     let response = problem.render("call-1", language);
@@ -162,6 +163,12 @@ fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
     let body = Problem::from(fault).body("1", Locale::English);
     assert_eq!((body.code, body.retryable), ("database-connection", true));
     assert!(!body.detail.contains("table"), "{}", body.detail);
+    // The process goes on under another identity, in a ledger that its users agree on.
+    for gone in [LedgerError::WentBack("x".into()), LedgerError::NodeGone(NodeId::random())] {
+        let body = Problem::of_write(gone).body("1", Locale::English);
+        let said = (body.code, body.retryable, body.number_taken);
+        assert_eq!(said, ("database-connection", true, "no"));
+    }
     let body = Problem::from(LedgerError::Refused("NUL".into())).body("1", Locale::English);
     assert_eq!((body.code, body.retryable, body.number_taken), ("internal", false, "no"));
 }

@@ -6,6 +6,7 @@ use numerator::ledger::{
     NumberByHand, Registering, Run, SeriesVersion, TakeOutcome, TakeRequest, UNUSED_VOIDED_MAX,
     Voided, VoidingUnused,
 };
+use numerator::node::NodeId;
 
 use super::imports::{series, spec_of};
 use super::lives::act_of;
@@ -15,6 +16,7 @@ use super::world::{PARTITION, World, order_of, record};
 ledger_contract! {
     assignments {
         a_number_of_a_range_is_assigned_once_and_its_document_gets_no_other
+        a_former_reservation_refuses_no_assignment
         what_a_range_did_not_use_is_void_by_one_call
         of_a_take_and_an_assignment_for_one_document_one_is_done
         where_a_document_is_numbered_once_it_is_assigned_at_rest_alone
@@ -128,6 +130,23 @@ pub(super) async fn a_number_of_a_range_is_assigned_once_and_its_document_gets_n
     assert_eq!(firsts, ["k-1", "k-11"]);
     assert_eq!(world.ledger.audits().stray_acts(10).await.unwrap(), []);
     world.verify().await;
+}
+
+/// Goal: a reservation that shows less than this process knows refuses no assignment: the ledger
+/// went back (L12). Method: it was confirmed, and its former row is there again.
+pub(super) async fn a_former_reservation_refuses_no_assignment(world: World) {
+    let series = series(&world).await;
+    let at = world.database_epoch().await;
+    let ten = world.take(at, order(&series, None, 10)).await;
+    let held = world.reserve(at, order(&series, Some("held"), 1)).await;
+    world.confirm(&held).await;
+    world
+        .sql("update reservation set state = 'reserved', changed_at_us = null, changed_by = null")
+        .await;
+    let node = NodeId::random();
+    world.join(node).await;
+    let refused = world.ledger.life().assign(node, &new(&ten, 5, "held")).await;
+    assert!(matches!(refused, Err(LedgerError::WentBack(_))), "{refused:?}");
 }
 
 pub(super) async fn what_a_range_did_not_use_is_void_by_one_call(world: World) {

@@ -16,6 +16,7 @@ use numerator::ledger::{
     LedgerError, NumberByHand, PASSED_OVER_MAX, PassedOver, RegisteredNumber, Registering,
     SeriesVersion, TakeOutcome, TakeRequest, ValueOf,
 };
+use numerator::node::NodeId;
 
 use super::imports::{counter, import, number, series, spec_of};
 use super::world::{LOCK_WAIT, World, order_of, record};
@@ -27,6 +28,7 @@ ledger_contract! {
         below_its_counter_a_number_by_hand_fills_a_gap
         a_number_by_hand_is_registered_once_and_for_one_document
         what_a_document_holds_is_not_registered
+        a_former_reservation_refuses_no_registration
         a_number_by_hand_is_dated_as_any_other
         a_number_by_hand_needs_a_counter_at_rest_and_the_present_version
         of_a_taker_and_a_registrar_of_one_value_one_gets_it
@@ -212,6 +214,25 @@ pub(super) async fn what_a_document_holds_is_not_registered(world: World) {
     world.let_expire("over").await;
     written(&world, &by_hand(&series, "over", 4)).await;
     world.is_whole().await;
+}
+
+/// Goal: a reservation that shows less than this process knows refuses no registration: the ledger
+/// went back (L12). Method: it was confirmed, and its former row is there again.
+pub(super) async fn a_former_reservation_refuses_no_registration(world: World) {
+    let series = series(&world).await;
+    let at = world.database_epoch().await;
+    let held = world.reserve(at, order(&series, "held")).await;
+    world.confirm(&held).await;
+    world
+        .sql("update reservation set state = 'reserved', changed_at_us = null, changed_by = null")
+        .await;
+    for (document, value) in [("held", 2), ("paper", 1)] {
+        let node = NodeId::random();
+        world.join(node).await;
+        let new = by_hand(&series, document, value);
+        let refused = world.ledger.imports().register(node, &new).await;
+        assert!(matches!(refused, Err(LedgerError::WentBack(_))), "{refused:?}");
+    }
 }
 
 pub(super) async fn a_number_by_hand_is_dated_as_any_other(world: World) {

@@ -101,7 +101,8 @@ async fn register(
     new: &NumberByHand,
 ) -> Result<Registering, LedgerError> {
     past_due(store, node, ENDED_MAX, move || async move {
-        Ok(unless_due(attempt(store, node, new).await?, reserved::held))
+        let asked = (Some(node), store.last_seen.takes().noted());
+        unless_due(store, asked, attempt(store, node, new).await?, reserved::held)
     })
     .await
 }
@@ -163,7 +164,7 @@ async fn attempt(
     let stood = (spec, &counter, base);
     let memory = Memory::of(store, &mut *tx, (node, new), stood, &entry).await?;
     commit_alone(store, tx).await?;
-    memory.note(store, node, &entry)?;
+    memory.note(store, node, &entry).map_err(LedgerError::behind_commit)?;
     Ok(Registering::Written(Box::new(RegisteredNumber { entry, row })))
 }
 

@@ -41,7 +41,8 @@ impl Life<'_> {
     pub async fn assign(self, node: NodeId, new: &NewAssignment) -> Result<Assigning, LedgerError> {
         self.write(async |store| {
             past_due(store, node, ENDED_MAX, move || async move {
-                Ok(unless_due(attempt(store, node, new).await?, held))
+                let asked = (Some(node), store.last_seen.takes().noted());
+                unless_due(store, asked, attempt(store, node, new).await?, held)
             })
             .await
         })

@@ -68,8 +68,10 @@ impl Life<'_> {
                 commit_alone(store, tx).await?;
             }
             let counted = values.counted(store, new, unused.len()).await;
-            let done =
-                counted.map_err(|error| if unused.is_empty() { error } else { late(&error) });
+            let done = counted.map_err(|error| match unused.is_empty() {
+                true => error,
+                false => error.behind_commit(),
+            });
             Ok(VoidingUnused::Done(done?))
         })
         .await
@@ -82,11 +84,6 @@ impl Life<'_> {
         })
         .await
     }
-}
-
-/// An error behind the commit.
-fn late(error: &LedgerError) -> LedgerError {
-    LedgerError::Unreachable { cause: error.to_string(), maybe_written: true }
 }
 
 impl Values {

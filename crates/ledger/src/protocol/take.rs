@@ -184,7 +184,8 @@ async fn attempt(
     let plain = plan.remember(store, &verdicts);
     let outcomes: Vec<TakeOutcome> =
         planned.into_iter().map(|planned| plan.outcome(planned, &verdicts)).collect();
-    memory::note_taken(store, node, orders, &outcomes, plain)?;
+    memory::note_taken(store, node, orders, &outcomes, plain)
+        .map_err(LedgerError::behind_commit)?;
     Ok(TakeAttempt::Taken(Taken { outcomes }))
 }
 

@@ -171,7 +171,7 @@ async fn attempt(
     commit(tx).await?;
     let last = entries.last().map(ConfirmedNumber::of);
     store.last_seen.takes().note(counter.partition, iter::empty(), last);
-    memory::note(store, Some(node), &seen)?;
+    memory::note(store, Some(node), &seen).map_err(LedgerError::behind_commit)?;
     answered(BlockOutcome::Done { ended, entries })
 }
 
@@ -328,7 +328,8 @@ async fn cancel(
     let leaving = Leaving { reservation: &changed, end, reason, handed_back: None };
     leave(&mut *tx, &[leaving], now_us).await?;
     commit(tx).await?;
-    memory::note(store, Some(node), ended_in_memory(&kept.reservation).as_slice())?;
+    memory::note(store, Some(node), ended_in_memory(&kept.reservation).as_slice())
+        .map_err(LedgerError::behind_commit)?;
     let standing = ReservationStanding::Ended(ended_of(&changed, end, now_us));
     Ok(Acted { standing, outcome: ActOutcome::Done })
 }

@@ -124,7 +124,8 @@ impl Reservations<'_> {
                 }
             };
             commit(tx).await?;
-            memory::note_standing(store, Some(node), &acted.standing)?;
+            memory::note_standing(store, Some(node), &acted.standing)
+                .map_err(LedgerError::behind_commit)?;
             Ok(acted)
         })
         .await

@@ -281,7 +281,7 @@ pub struct ReservationsSwept {
     /// Counters whose reservations could not be swept now; the next sweep tries again.
     pub failed: u64,
     /// Those that the ledger refused to end or to journal, one by one: they stay as they are, and
-    /// are tried again after a minute.
+    /// are tried again after five seconds.
     pub refused: u64,
     /// Counters of which more may be due than one transaction takes: another sweep has work at
     /// once.

@@ -34,13 +34,25 @@ pub(crate) type DueIds = BTreeMap<i64, BTreeSet<Uuid>>;
 /// An outcome, or the reservations that are over and must end before there is one.
 pub(crate) type UnlessDue<T> = Result<T, DueIds>;
 
-/// An outcome that a reservation is part of, unless that is over.
-pub(crate) fn unless_due<T>(outcome: T, held: impl Fn(&T) -> Option<&Reservation>) -> UnlessDue<T> {
-    let due = held(&outcome).filter(|held| held.is_due());
-    match due.and_then(|held| Some((held.entry.taken.first()?.counter_id, held.id()))) {
-        Some((counter_id, id)) => Err(DueIds::from([(counter_id, [id].into())])),
-        None => Ok(outcome),
+/// An outcome that may show a reservation, unless that is over. What is shown is compared with what
+/// this process knew before the outcome was read, and remembered (L10, L12). Nothing is committed.
+///
+/// # Errors
+/// `WentBack` where it shows less.
+pub(crate) fn unless_due<T>(
+    store: &Store,
+    asked: memory::Asked,
+    outcome: T,
+    shown: impl Fn(&T) -> Option<&Reservation>,
+) -> Result<UnlessDue<T>, LedgerError> {
+    let Some(shown) = shown(&outcome) else { return Ok(Ok(outcome)) };
+    memory::must_show_known(store, asked, [shown])?;
+    let taken = shown.entry.taken.first().filter(|_| shown.is_due());
+    if let Some(counter_id) = taken.map(|taken| taken.counter_id) {
+        return Ok(Err(DueIds::from([(counter_id, [shown.id()].into())])));
     }
+    memory::note_shown(store, asked.0, [shown])?;
+    Ok(Ok(outcome))
 }
 
 impl Reservations<'_> {
@@ -55,8 +67,8 @@ impl Reservations<'_> {
     /// sweeps.
     ///
     /// A reservation that the ledger refuses keeps no other from its end: the others are done in
-    /// smaller transactions, and it stays as it is, is named in the log, and is tried again after a
-    /// minute.
+    /// smaller transactions, and it stays as it is, is named in the log, and is tried again after
+    /// five seconds.
     ///
     /// # Errors
     /// A ledger that does not answer.
@@ -306,7 +318,10 @@ pub(crate) async fn sweep_these(
                     break;
                 }
                 Err(error) if !is_refusal(&error) => return Err(error),
-                _ => {}
+                Err(error) => {
+                    tracing::warn!(counter_id, ?part, %error, "what a request needs ended stays");
+                }
+                Ok(_) => {}
             }
         }
     }
