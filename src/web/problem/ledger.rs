@@ -17,8 +17,7 @@ impl From<LedgerError> for Problem {
             | LedgerError::Unfit(_)
             | LedgerError::WentBack(_)
             | LedgerError::NodeGone(_) => Slug::DatabaseConnection,
-            LedgerError::LockTimeout { .. } => Slug::LockTimeout,
-            LedgerError::Conflict(_) => Slug::VersionConflict,
+            LedgerError::LockTimeout { .. } | LedgerError::Conflict(_) => Slug::LockTimeout,
             LedgerError::SeriesChanged => {
                 return Problem::new(Slug::SeriesChanged, error.to_string()).retry_soon();
             }

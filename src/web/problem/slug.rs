@@ -296,7 +296,7 @@ slugs! {
     LockTimeout "lock-timeout" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The request waited too long"
         "the request waited longer than its time limit, the caller's (`Prefer: wait`), or that for \
-         a lock of the ledger",
+         a lock of the ledger; or another transaction got in its way",
     SeriesChanged "series-changed" SERVICE_UNAVAILABLE "yes" "no or maybe"
         "The series has just changed"
         "the series was changed or removed a moment ago, and this process does not know it yet; \

@@ -159,6 +159,10 @@ fn a_ledger_that_does_not_answer_a_reader_is_worth_a_retry() {
     let body = Problem::from(LedgerError::LockTimeout { cause: "held".into(), counter: None })
         .body("1", Locale::English);
     assert_eq!((body.code, body.retryable), ("lock-timeout", true));
+    let body =
+        Problem::of_write(LedgerError::Conflict("deadlock".into())).body("1", Locale::English);
+    let said = (body.code, body.status, body.retryable, body.number_taken);
+    assert_eq!(said, ("lock-timeout", 503, true, "no"));
     let fault = LedgerError::Fault("42501: permission denied for table journal".into());
     let body = Problem::from(fault).body("1", Locale::English);
     assert_eq!((body.code, body.retryable), ("database-connection", true));
