@@ -211,12 +211,16 @@ impl Caller {
     async fn post(&self, node: usize, path: &str, body: &Value) -> Result<Value, String> {
         let (status, answer) = self.asker.post(node, path, body).await?;
         let items = answer["items"].as_array().into_iter().flatten();
-        let statuses = items.map(|item| item["status"].as_u64().unwrap_or_default());
-        let is_well = |status: &u64| matches!(status, 200 | 201);
-        match std::iter::once(u64::from(status)).chain(statuses).find(|status| !is_well(status)) {
+        let items =
+            items.map(|item| (item["status"].as_u64().unwrap_or_default(), &item["problem"]));
+        let refused = std::iter::once((u64::from(status), &answer))
+            .chain(items)
+            .find(|(status, _)| !matches!(status, 200 | 201))
+            .map(|(status, problem)| (status, is_of_a_fault(status, problem)));
+        match refused {
             None => Ok(answer),
-            Some(status) => {
-                if !(500..600).contains(&status) {
+            Some((status, is_of_a_fault)) => {
+                if !is_of_a_fault {
                     // Every request of the drill is valid: only a fault may refuse it.
                     let told = format!("{status} for {path}: {answer}");
                     self.asker.progress.breach("refusal that no fault excuses", told);
@@ -269,5 +273,27 @@ impl Caller {
         }
         self.asker.progress.answered(node, order.kind, order.count);
         Some(received)
+    }
+}
+
+/// Whether a fault explains a refusal: an error of the server, or that other transactions came first
+/// at each try. A restore drops tables, and the database ends who stands in its way.
+fn is_of_a_fault(status: u64, problem: &Value) -> bool {
+    let is_overtaken = problem["code"] == "version-conflict" && problem["retryable"] == true;
+    (500..600).contains(&status) || is_overtaken
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::is_of_a_fault;
+
+    #[test]
+    fn a_refusal_that_no_retry_would_change_is_of_no_fault() {
+        let conflict = |retryable| json!({ "code": "version-conflict", "retryable": retryable });
+        assert!(is_of_a_fault(503, &json!({})) && is_of_a_fault(409, &conflict(true)));
+        assert!(!is_of_a_fault(409, &conflict(false)));
+        assert!(!is_of_a_fault(422, &json!({ "retryable": false })));
     }
 }
