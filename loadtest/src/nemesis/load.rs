@@ -276,8 +276,8 @@ impl Caller {
     }
 }
 
-/// Whether a fault explains a refusal: an error of the server, or that other transactions came first
-/// at each try. A restore drops tables, and the database ends who stands in its way.
+/// Whether a fault explains a refusal: an error of the server, or that other transactions came
+/// first at each try. A restore drops tables, and the database ends who stands in its way.
 fn is_of_a_fault(status: u64, problem: &Value) -> bool {
     let is_overtaken = problem["code"] == "version-conflict" && problem["retryable"] == true;
     (500..600).contains(&status) || is_overtaken
