@@ -100,9 +100,8 @@ async fn register(
     node: NodeId,
     new: &NumberByHand,
 ) -> Result<Registering, LedgerError> {
-    past_due(store, node, ENDED_MAX, move || async move {
-        let asked = (Some(node), store.last_seen.takes().noted());
-        unless_due(store, asked, attempt(store, node, new).await?, reserved::held)
+    past_due(store, node, ENDED_MAX, move || {
+        unless_due(store, node, attempt(store, node, new), reserved::held)
     })
     .await
 }

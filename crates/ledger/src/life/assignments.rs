@@ -40,9 +40,8 @@ impl Life<'_> {
     /// `LockTimeout` where a counter, a name or such a reservation is held: worth a retry.
     pub async fn assign(self, node: NodeId, new: &NewAssignment) -> Result<Assigning, LedgerError> {
         self.write(async |store| {
-            past_due(store, node, ENDED_MAX, move || async move {
-                let asked = (Some(node), store.last_seen.takes().noted());
-                unless_due(store, asked, attempt(store, node, new).await?, held)
+            past_due(store, node, ENDED_MAX, move || {
+                unless_due(store, node, attempt(store, node, new), held)
             })
             .await
         })

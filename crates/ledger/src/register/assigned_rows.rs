@@ -1,7 +1,7 @@
 //! The rows of ranges of which a number is assigned to a document, in the look-up of that document.
 
 use crate::dialect::Conn;
-use crate::register::found_aside::place;
+use crate::register::found_aside::{place, place_of};
 use crate::register::lookup::{journal_row_of, select_rows};
 use crate::register::{assigned, shown};
 use crate::{JournalRow, LedgerError, Position, RowVisibility};
@@ -26,8 +26,6 @@ pub(crate) async fn add_of(
     if ranges.is_empty() {
         return Ok(());
     }
-    let after =
-        after.map(|after| (after.issued_at_us, Some((after.of.counter_id, after.of.value))));
     for part in ranges.chunks(ROWS_PER_SEARCH) {
         let mut query = select_rows("journal_row");
         query.push(" where j.number is not null and (j.counter_id, j.first_value) in (");
@@ -38,7 +36,7 @@ pub(crate) async fn add_of(
         shown::push_rows(&mut query, "j", shown);
         for row in query.build().once().fetch_all(&mut *conn).await? {
             let row = journal_row_of(&row)?;
-            if after.is_none_or(|after| place(&row.entry) > after) {
+            if after.is_none_or(|after| place(&row.entry) > place_of(after)) {
                 rows.push(row);
             }
         }

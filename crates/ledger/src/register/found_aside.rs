@@ -59,11 +59,9 @@ pub(crate) async fn add_of(
     if aside.is_empty() {
         return Ok(());
     }
-    let after =
-        after.map(|after| (after.issued_at_us, Some((after.of.counter_id, after.of.value))));
     for aside in aside {
         let is_of_it = aside.entry.record.document_id.as_deref() == Some(document_id);
-        if is_of_it && after.is_none_or(|after| place(&aside.entry) > after) {
+        if is_of_it && after.is_none_or(|after| place(&aside.entry) > place_of(after)) {
             let row = row_of(&mut *conn, aside).await?;
             let Record { user_id, project, .. } = &*row.entry.record;
             if shown.has(user_id, &row.series, project.as_deref()) {
@@ -84,6 +82,11 @@ pub(crate) fn place(entry: &Entry) -> (i64, Option<(i64, i64)>) {
     (entry.record.issued_at_us, first)
 }
 
+/// The same of a position.
+pub(crate) fn place_of(Position { issued_at_us, of }: Position) -> (i64, Option<(i64, i64)>) {
+    (issued_at_us, Some((of.counter_id, of.value)))
+}
+
 /// Whether a record is after the place where the list goes on.
 fn is_behind(
     filter: &JournalFilter,
@@ -94,8 +97,7 @@ fn is_behind(
     if let Some((number, scope)) = text {
         return (&entry.number, &entry.record.scope) > (number, scope);
     }
-    let behind = (after.issued_at_us, Some((after.of.counter_id, after.of.value)));
-    place(entry) < behind
+    place(entry) < place_of(after)
 }
 
 /// A record as auditors see it. Which node brought it is not kept.

@@ -34,24 +34,28 @@ pub(crate) type DueIds = BTreeMap<i64, BTreeSet<Uuid>>;
 /// An outcome, or the reservations that are over and must end before there is one.
 pub(crate) type UnlessDue<T> = Result<T, DueIds>;
 
-/// An outcome that may show a reservation, unless that is over. What is shown is compared with what
-/// this process knew before the outcome was read, and remembered (L10, L12). Nothing is committed.
+/// The outcome of an attempt that commits nothing where it shows a reservation, unless that is
+/// over. What is shown is compared with what this process knew before the attempt, and remembered
+/// (L10, L12).
 ///
 /// # Errors
-/// `WentBack` where it shows less.
-pub(crate) fn unless_due<T>(
+/// Those of the attempt; `WentBack` where it shows less.
+pub(crate) async fn unless_due<T>(
     store: &Store,
-    asked: memory::Asked,
-    outcome: T,
+    node: NodeId,
+    attempt: impl Future<Output = Result<T, LedgerError>>,
     shown: impl Fn(&T) -> Option<&Reservation>,
 ) -> Result<UnlessDue<T>, LedgerError> {
+    // The attempt begins as it is awaited.
+    let asked = (Some(node), store.last_seen.takes().noted());
+    let outcome = attempt.await?;
     let Some(shown) = shown(&outcome) else { return Ok(Ok(outcome)) };
     memory::must_show_known(store, asked, [shown])?;
     let taken = shown.entry.taken.first().filter(|_| shown.is_due());
     if let Some(counter_id) = taken.map(|taken| taken.counter_id) {
         return Ok(Err(DueIds::from([(counter_id, [shown.id()].into())])));
     }
-    memory::note_shown(store, asked.0, [shown])?;
+    memory::note_shown(store, Some(node), [shown])?;
     Ok(Ok(outcome))
 }
 
